@@ -1,0 +1,1 @@
+"""Hosts x steps -> events: order, strategy, conditions, loops, blocks, handlers, delegation."""

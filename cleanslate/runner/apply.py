@@ -1,0 +1,148 @@
+"""Runs one step type's generator on one target: makes its changes, or in check mode foretells them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cleanslate.connect.target import Target
+from cleanslate.errors import CallFailed, CleanslateError, DeadlinePassed, InputError, OutcomeUnknown, StepFailed
+from cleanslate.errors import Unreachable as UnreachableError
+from cleanslate.model import Answer, Diff, Result, Status
+from cleanslate.steps.contract import Change, Flow, Outcome, SetFacts, StepArguments, StepContext, StepType
+
+
+@dataclass
+class Applied:
+    """A step's result, and what it asked the runner to do."""
+
+    result: Result
+    flow: Flow | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    changes: list[str] = field(default_factory=list)
+
+
+def validate(step_type: StepType, values: Mapping[str, Any]) -> StepArguments:
+    """Give the frozen arguments for rendered values; InputError names every wrong one."""
+    from pydantic import ValidationError
+
+    try:
+        return step_type.arguments.model_validate(dict(values))
+    except ValidationError as error:
+        problems = [_sentence(step_type.name, detail) for detail in error.errors()]
+        raise InputError("; ".join(problems)) from None
+
+
+def _sentence(step: str, detail: Any) -> str:
+    """One sentence a person can act on, for one of pydantic's findings."""
+    where = ".".join(str(part) for part in detail["loc"] if not str(part).startswith("function-"))
+    if detail["type"] == "missing":
+        return f'{step} needs the argument "{where}"'
+    if detail["type"] == "extra_forbidden":
+        return f'{step} has no argument "{where}"'
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    shown = repr(detail.get("input"))
+    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    return f'{step}: argument "{where}" is {shown}: {message[:1].lower()}{message[1:]}'
+
+
+def apply_step(
+    step_type: StepType,
+    arguments: StepArguments,
+    context: StepContext,
+    target: Target | None,
+    *,
+    check: bool,
+) -> Applied:
+    """Drive the generator to its end. Every failure becomes a result; only programming errors pass through."""
+    changes: list[Change] = []
+    try:
+        return _drive(step_type, arguments, context, target, changes, check=check)
+    except GeneratorExit:
+        raise
+    except CleanslateError as error:
+        return Applied(_failure(error, changes, check=check), changes=[c.summary for c in changes])
+
+
+def _drive(
+    step_type: StepType,
+    arguments: StepArguments,
+    context: StepContext,
+    target: Target | None,
+    changes: list[Change],
+    *,
+    check: bool,
+) -> Applied:
+    behaviour = step_type.behave(arguments, context)
+    answer: Answer | None = None
+    failure: CleanslateError | None = None
+    try:
+        while True:
+            change = behaviour.throw(failure) if failure else behaviour.send(answer)  # type: ignore[arg-type]
+            failure = None
+            if check and change.predicted is None:
+                return Applied(_unknown([*changes, change]), changes=[c.summary for c in [*changes, change]])
+            try:
+                answer = Answer(dict(change.predicted or {})) if check else _make(change, context, target)
+            except CleanslateError as error:
+                failure = error  # the generator may know better; if not, it comes straight back out
+            changes.append(change)
+    except StopIteration as stop:
+        outcome: Outcome = stop.value
+    finally:
+        behaviour.close()
+    return _finish(outcome, changes)
+
+
+def _make(change: Change, context: StepContext, target: Target | None) -> Answer:
+    assert target is not None, "a step that runs on the controller only cannot change a target"
+    return target.call(
+        change.call,
+        change.arguments,
+        deadline=change.deadline or context.deadline,
+        blob=change.blob,
+        on_progress=lambda facts: context.progress(str(facts.get("text", "")), **facts),
+    )
+
+
+def _finish(outcome: Outcome, changes: list[Change]) -> Applied:
+    changed = any(change.alters for change in changes) if outcome.changed is None else outcome.changed
+    data = {"changed": changed, "failed": outcome.failed, **outcome.data}
+    status = Status.CHANGED if changed else Status.OK
+    if outcome.skipped:
+        status, data["skipped"] = Status.SKIPPED, True
+    if outcome.failed:
+        status = Status.FAILED
+    diffs: list[Diff] = [diff for change in changes for diff in change.diffs] + list(outcome.diffs)
+    facts = dict(outcome.facts)
+    if isinstance(outcome.flow, SetFacts) and outcome.flow.layer == "facts":
+        data.setdefault("ansible_facts", dict(outcome.flow.variables))
+    elif facts:
+        data.setdefault("ansible_facts", facts)
+    return Applied(Result(status, data, diffs), outcome.flow, facts, [change.summary for change in changes])
+
+
+def _unknown(changes: list[Change]) -> Result:
+    """Check mode met a change whose outcome it cannot foretell: say so, and what would have been done."""
+    said = f"cannot be foretold: {changes[-1].summary}"
+    data = {"changed": False, "failed": False, "skipped": True, "msg": said}
+    return Result(Status.UNKNOWN, data, [diff for change in changes for diff in change.diffs])
+
+
+def _failure(error: CleanslateError, changes: list[Change], *, check: bool) -> Result:
+    data: dict[str, Any] = {"failed": True, "msg": error.what}
+    data["changed"] = any(change.alters for change in changes) and not check
+    status = Status.FAILED
+    if isinstance(error, UnreachableError):
+        status, data["unreachable"] = Status.UNREACHABLE, True
+    elif isinstance(error, OutcomeUnknown):
+        data["outcome_unknown"] = True
+    elif isinstance(error, DeadlinePassed):
+        data["timedout"] = True
+    elif isinstance(error, CallFailed):
+        data.update({"kind": error.kind, **error.details})
+    elif isinstance(error, StepFailed):
+        data.update(error.data)
+    diffs = [diff for change in changes for diff in change.diffs]
+    return Result(status, data, diffs, exit_code=error.exit_code, fix=error.fix)
