@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cleanslate.connect.target import Target
-from cleanslate.errors import CallFailed, CleanslateError, DeadlinePassed, InputError, OutcomeUnknown, StepFailed
+from cleanslate.errors import (
+    CallFailed,
+    CleanslateError,
+    DeadlinePassed,
+    InputError,
+    NoPython,
+    OutcomeUnknown,
+    StepFailed,
+)
 from cleanslate.errors import Unreachable as UnreachableError
 from cleanslate.model import Answer, Diff, Result, Status
 from cleanslate.steps.contract import Change, Flow, Outcome, SetFacts, StepArguments, StepContext, StepType
@@ -97,13 +105,21 @@ def _drive(
 
 def _make(change: Change, context: StepContext, target: Target | None) -> Answer:
     assert target is not None, "a step that runs on the controller only cannot change a target"
-    return target.call(
-        change.call,
-        change.arguments,
-        deadline=change.deadline or context.deadline,
-        blob=change.blob,
-        on_progress=lambda facts: context.progress(str(facts.get("text", "")), **facts),
-    )
+    deadline = change.deadline or context.deadline
+    if change.call:
+        try:
+            return target.call(
+                change.call,
+                change.arguments,
+                deadline=deadline,
+                blob=change.blob,
+                on_progress=lambda facts: context.progress(**{"text": "", **facts}),
+            )
+        except NoPython:
+            if change.plain is None:
+                raise
+    assert change.plain is not None, "a change needs a call or a plain command line"
+    return target.plain(change.plain, deadline=deadline, stdin=change.blob or b"")
 
 
 def _finish(outcome: Outcome, changes: list[Change]) -> Applied:

@@ -114,6 +114,7 @@ class Change:
     or a local file to send along; `predicted` is the answer that check mode gives (None: it cannot be
     foretold); `diffs` is what `--diff` shows, known before the change; `alters=False` marks a call that must
     not run in check mode and yet does not make the step "changed" (its answer decides, see `Outcome.changed`).
+    With `plain`, a target without Python is asked over a plain channel instead; an empty `call` always is.
     """
 
     summary: str
@@ -124,6 +125,7 @@ class Change:
     blob: bytes | Path | None = None
     deadline: float | None = None  # seconds for this call; None: the step's own
     alters: bool = True
+    plain: str | None = None  # a command line that does the same in the login shell, where there is no Python
 
 
 @dataclass(frozen=True)
