@@ -269,6 +269,9 @@ class StepType:
     repeatable False: a second apply may change again by design (command, shell). foretells False: check mode
     reports unknown for its changes. ansible_name: the collection that it shares its name with, so that the
     full name works too (`ansible.builtin`); None for our own.
+    observes True: it asserts or waits for the state of the world; in check mode, once earlier steps have foretold
+    changes on the same host, it is not run and reported as unknown. once True: it runs once for all hosts that reach it
+    together (pause, add_host), as in Ansible.
     check, if given, looks at the literal arguments before a host is touched and yields mistakes as
     (argument name, what, fix).
     """
@@ -289,6 +292,8 @@ class StepType:
     on_target: bool = True
     repeatable: bool = True
     foretells: bool = True
+    observes: bool = False
+    once: bool = False
     ansible_name: str | None = "ansible.builtin"
     aliases: Sequence[str] = ()
     check: Callable[[Mapping[str, Any]], Sequence[tuple[str, str, str | None]]] | None = None
