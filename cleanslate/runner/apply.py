@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, BinaryIO
 
 from cleanslate.connect.target import Target
 from cleanslate.errors import (
@@ -108,18 +110,38 @@ def _make(change: Change, context: StepContext, target: Target | None) -> Answer
     deadline = change.deadline or context.deadline
     if change.call:
         try:
-            return target.call(
-                change.call,
-                change.arguments,
-                deadline=deadline,
-                blob=change.blob,
-                on_progress=lambda facts: context.progress(**{"text": "", **facts}),
-            )
+            return _call(change, context, target, deadline)
         except NoPython:
             if change.plain is None:
                 raise
     assert change.plain is not None, "a change needs a call or a plain command line"
     return target.plain(change.plain, deadline=deadline, stdin=change.blob or b"")
+
+
+def _call(change: Change, context: StepContext, target: Target, deadline: float) -> Answer:
+    def call(sink: BinaryIO | None = None) -> Answer:
+        return target.call(
+            change.call,
+            change.arguments,
+            deadline=deadline,
+            blob=change.blob,
+            sink=sink,
+            on_progress=lambda facts: context.progress(**{"text": "", **facts}),
+        )
+
+    if change.save is None:
+        return call()
+    part = change.save.with_name(f".{change.save.name}.{os.getpid()}.{threading.get_ident()}.part")
+    try:
+        change.save.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as sink:
+            answer = call(sink)
+        part.replace(change.save)
+    except OSError as error:
+        raise StepFailed(f"{change.save} cannot be written here: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return answer
 
 
 def _finish(outcome: Outcome, changes: list[Change]) -> Applied:
@@ -142,7 +164,7 @@ def _finish(outcome: Outcome, changes: list[Change]) -> Applied:
 def _unknown(changes: list[Change]) -> Result:
     """Check mode met a change whose outcome it cannot foretell: say so, and what would have been done."""
     said = f"cannot be foretold: {changes[-1].summary}"
-    data = {"changed": False, "failed": False, "skipped": True, "msg": said}
+    data = {"changed": False, "failed": False, "skipped": True, "msg": said, **changes[-1].unforetold}
     return Result(Status.UNKNOWN, data, [diff for change in changes for diff in change.diffs])
 
 

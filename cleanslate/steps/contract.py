@@ -41,8 +41,8 @@ class StepArguments(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True)
 
 
-def _boolean(value: Any) -> Any:
-    """Take what Ansible takes for a boolean, in any case; leave the rest for pydantic to refuse."""
+def as_flag(value: Any) -> Any:
+    """Take what Ansible takes for a boolean, in any case; give anything else back as it is."""
     if isinstance(value, str):
         word = value.strip().lower()
         if word in ("yes", "on", "1", "true", "t", "y", "1.0"):
@@ -89,7 +89,7 @@ def seconds(value: Any) -> float:
     return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
-Flag = Annotated[bool, BeforeValidator(_boolean)]
+Flag = Annotated[bool, BeforeValidator(as_flag)]
 """yes/no in any of Ansible's spellings."""
 Text = Annotated[str, BeforeValidator(_text)]
 """Text; numbers and booleans are taken as they read."""
@@ -114,6 +114,8 @@ class Change:
     or a local file to send along; `predicted` is the answer that check mode gives (None: it cannot be
     foretold); `diffs` is what `--diff` shows, known before the change; `alters=False` marks a call that must
     not run in check mode and yet does not make the step "changed" (its answer decides, see `Outcome.changed`).
+    `save` is a controller's file that gets the answer's bytes, whole or not at all. `unforetold` are result fields that
+    check mode gives, beside `skipped`, when the change cannot be foretold (a command's `rc: 0`, as Ansible does).
     With `plain`, a target without Python is asked over a plain channel instead; an empty `call` always is.
     """
 
@@ -125,6 +127,8 @@ class Change:
     blob: bytes | Path | None = None
     deadline: float | None = None  # seconds for this call; None: the step's own
     alters: bool = True
+    save: Path | None = None
+    unforetold: Mapping[str, Any] = field(default_factory=dict)
     plain: str | None = None  # a command line that does the same in the login shell, where there is no Python
 
 
@@ -239,6 +243,12 @@ class StepContext(Protocol):
 
     def render(self, value: Any, extra: Mapping[str, Any] | None = None) -> Any:
         """Render templates in a value that came from the repository; `extra` adds variables."""
+
+    def render_template(self, path: Path, options: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> str:
+        """Render a controller's template file with the host's variables; `extra` adds some.
+
+        `options` are the fields of render's TemplateOptions that differ from the default (`trim_blocks`, ...).
+        """
 
     def evaluate(self, condition: Any, extra: Mapping[str, Any] | None = None) -> bool:
         """Evaluate a condition as `when:` does."""

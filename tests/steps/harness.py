@@ -92,6 +92,16 @@ class Context:
         renderer = Renderer()
         return renderer.render(value, Variables([self.variables, extra or {}], renderer))
 
+    def render_template(self, path, options, extra=None):
+        from cleanslate.errors import Origin
+        from cleanslate.model import SourceText
+        from cleanslate.render import Renderer, TemplateOptions, Variables
+
+        renderer = Renderer()
+        text = SourceText(path.read_bytes().decode("utf-8"), Origin(str(path), 1, 1))
+        variables = Variables([self.variables, extra or {}], renderer)
+        return renderer.template_text(text, variables, options=TemplateOptions(**options))
+
     def evaluate(self, condition, extra=None):
         from cleanslate.render import Renderer, Variables
 
