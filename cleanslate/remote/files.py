@@ -1,0 +1,244 @@
+"""Calls on single files and folders: look, read, write whole, make, remove, touch, set attributes.
+
+Paths may start with `~` and hold environment variables. `wanted` is what remote/attributes.py says. The survey
+is what a writing step reads first: what is there, and what it would become.
+"""
+
+import os
+import shutil
+import stat as st
+import time
+
+from cleanslate.remote import atomic, attributes
+from cleanslate.remote.oserrors import told
+from cleanslate.remote.paths import expand, info_of, kind_of, parent_state, place_of
+from cleanslate.remote.registry import Failed, changes, reads
+from cleanslate.remote.stats import stat  # noqa: F401 - the call `files.stat`
+
+_WANTED = ("mode", "owner", "group", "attributes", "seuser", "serole", "setype", "selevel")
+
+
+@reads
+@told()
+def survey(call, path, name=None, follow=False, digest=False, size=None, content=0, wanted=None, directory=False):
+    """What is at `path` (see place_of), and what `wanted` would change there.
+
+    Gives {path, exists, kind, target (of a link), digest (SHA-1; not when `size` is given and differs), changes
+    {attribute: [before, after]}, after {mode, uid, gid, owner, group}, parent (missing, denied, directory, other),
+    cut} and Ansible's file fields. The blob is the content of a file of at most `content` bytes, else `cut` is true.
+    `directory` says that what would be made is a folder.
+    """
+    path = place_of(path, name, follow)
+    wanted = wanted or {}
+    info = info_of(path)
+    found = {"path": path, "exists": info is not None, "kind": None, "digest": None, "changes": {}, "cut": False}
+    found["parent"] = parent_state(path)
+    parent = info_of(os.path.dirname(path) or ".", follow=True)
+    blob = b""
+    if info is not None:
+        found.update(attributes.describe(path, info), kind=kind_of(info))
+        through = info if kind_of(info) != "link" else (info_of(path, follow=True) or info)
+        found["changes"] = attributes.differences(path, wanted, through if follow else info)
+        found["after"] = _after(attributes.future(wanted, through))
+        if found["kind"] == "link":
+            found["target"] = os.readlink(path)
+        if found["kind"] == "file":
+            if info.st_size <= content:
+                blob = _content(path)
+            else:
+                found["cut"] = bool(content)
+            if digest and (size is None or size == info.st_size):
+                found["digest"] = atomic.digest_of(path)
+    else:
+        found["after"] = _after(attributes.future(wanted, None, directory, parent))
+    return found, blob
+
+
+def _after(numbers):
+    names = {"owner": attributes.user_name(numbers["uid"]), "group": attributes.group_name(numbers["gid"])}
+    return dict(numbers, mode=f"{numbers['mode']:04o}", **names)
+
+
+def _content(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+@reads
+@told()
+def read(call, path, offset=0, limit=None, digest=True, follow=True):
+    """A file's bytes, or `limit` of them from `offset`; gives Ansible's file fields, path, sha1 and end (no more).
+
+    Failed("missing") where there is no file, ("wrong") where it is not a regular file.
+    """
+    path = expand(path)
+    info = os.stat(path, follow_symlinks=follow)
+    if not st.S_ISREG(info.st_mode):
+        raise Failed("wrong", f"{path} is a {kind_of(info)}, not a file")
+    with open(path, "rb") as file:
+        file.seek(offset)
+        blob = file.read() if limit is None else file.read(limit)
+    found = dict(attributes.describe(path, info), path=path, end=offset + len(blob) >= info.st_size)
+    if digest:
+        found["sha1"] = atomic.digest_of(path)
+    return found, blob
+
+
+@changes
+@told()
+def write(
+    call,
+    path,
+    name=None,
+    follow=False,
+    source=None,
+    make_parents=False,
+    directory_mode=None,
+    backup=False,
+    expect_digest=None,
+    validate=None,
+    unsafe=False,
+    **wanted,
+):
+    """Write what was sent along (or the target's own file `source`) to `path`, whole or not at all.
+
+    An existing file keeps its mode and owner unless `mode`, `owner` ... say otherwise; mode `preserve` takes the
+    mode of `source`. expect_digest: SHA-1 or SHA-256 of what must still be there, or "absent"; else
+    Failed("changed"). make_parents: the missing folders above are made, with `directory_mode`.
+    Gives Ansible's file fields, path, sha1 and backup_file.
+    """
+    wanted = check_wanted(wanted)
+    path = place_of(path, name, follow)
+    if make_parents:
+        make_folders(os.path.dirname(path), {"mode": directory_mode})
+    if source is not None and wanted.get("mode") == "preserve":
+        wanted["mode"] = f"{st.S_IMODE(os.stat(expand(source)).st_mode):04o}"
+    stream = open(expand(source), "rb") if source is not None else call.blob  # noqa: SIM115 - closed just below
+    try:
+        done = atomic.write(
+            path,
+            stream,
+            wanted,
+            keep_backup=backup,
+            expect_digest=expect_digest,
+            validate=validate,
+            unsafe=unsafe,
+            left=call.left(),
+        )
+    finally:
+        if source is not None:
+            stream.close()
+    return dict(attributes.describe(path), path=path, **done)
+
+
+def check_wanted(wanted):
+    """The same dict; a name that is no attribute is our own mistake."""
+    unknown = set(wanted) - set(_WANTED)
+    if unknown:
+        raise TypeError(f"no such argument: {', '.join(sorted(unknown))}")
+    return wanted
+
+
+def make_folders(path, wanted):
+    """Make a folder and those missing above it, each with what is wanted; gives the folders made, outermost first."""
+    made = []
+    while path and not os.path.isdir(path):
+        made.insert(0, path)
+        path = os.path.dirname(path.rstrip("/"))
+    for folder in made:
+        os.mkdir(folder)
+        attributes.set_on(folder, wanted)
+    return made
+
+
+@changes
+@told()
+def make_directory(call, path, follow=True, recurse=False, **wanted):
+    """Make a folder and its parents where missing, and set what is wanted; gives Ansible's file fields, path, made."""
+    wanted = check_wanted(wanted)
+    path = place_of(path)
+    made = make_folders(path, wanted)
+    attributes.set_on(path, wanted, follow=follow)
+    if recurse:
+        set_below(path, wanted, follow)
+    return dict(attributes.describe(path), path=path, made=made)
+
+
+def below(path, follow=False):
+    """Every path below a folder; folders that are links are not entered."""
+    for folder, folders, names in os.walk(path, followlinks=False):
+        for name in sorted(folders) + sorted(names):
+            yield os.path.join(folder, name)
+
+
+def set_below(path, wanted, follow):
+    """Set what is wanted on everything below a folder; gives how many things differed."""
+    return sum(bool(attributes.set_on(found, wanted, follow=_reachable(found, follow))) for found in below(path))
+
+
+def _reachable(path, follow):
+    return follow and os.path.exists(path)
+
+
+@reads
+@told()
+def differing_below(call, path, follow=True, some=20, **wanted):
+    """How many things below a folder lack what is wanted: {count, some: the first paths}."""
+    wanted = check_wanted(wanted)
+    count, first = 0, []
+    for found in below(expand(path)):
+        info = os.stat(found, follow_symlinks=_reachable(found, follow))
+        if attributes.differences(found, wanted, info):
+            count += 1
+            if len(first) < some:
+                first.append(found)
+    return {"count": count, "some": first}
+
+
+@changes
+@told()
+def set_attributes(call, path, follow=True, recurse=False, **wanted):
+    """Set mode, owner ... on what is there; gives Ansible's file fields, path and changes."""
+    wanted = check_wanted(wanted)
+    path = expand(path)
+    found = attributes.set_on(path, wanted, follow=follow)
+    if recurse:
+        set_below(path, wanted, follow)
+    return dict(attributes.describe(path), path=path, changes=found)
+
+
+@changes
+@told()
+def remove(call, path):
+    """Remove a file, a link or a whole folder; gives whether there was something."""
+    path = place_of(path)
+    info = info_of(path)
+    if info is None:
+        return {"path": path, "removed": False}
+    if st.S_ISDIR(info.st_mode):
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)
+    return {"path": path, "removed": True}
+
+
+@changes
+@told()
+def touch(call, path, follow=True, atime=None, mtime=None, **wanted):
+    """Make an empty file where there is nothing, set its times (seconds; None: leave, "now") and what is wanted."""
+    wanted = check_wanted(wanted)
+    path = place_of(path)
+    if info_of(path) is None:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
+    attributes.set_on(path, wanted, follow=follow)
+    info = os.stat(path, follow_symlinks=follow)
+    if atime is not None or mtime is not None:
+        times = (_time(atime, info.st_atime_ns), _time(mtime, info.st_mtime_ns))
+        os.utime(path, ns=times, follow_symlinks=follow)
+    return dict(attributes.describe(path), path=path)
+
+
+def _time(wish, now):
+    if wish is None:
+        return now
+    return time.time_ns() if wish == "now" else int(wish * 1_000_000_000)
