@@ -16,7 +16,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from cleanslate.errors import Origin
+from cleanslate.errors import Origin, Problem
 
 # --------------------------------------------------------------------------- sources
 
@@ -78,11 +78,17 @@ def origin_of(value: Any) -> Origin | None:
 
 @dataclass
 class Host:
-    """A host of the inventory: its direct groups, and the variables that inventory sources gave it."""
+    """A host of the inventory: its direct groups, and the variables that inventory sources gave it.
+
+    `shadowed` holds definitions that a later source replaced, oldest first (people ask where a value went).
+    `source` is the file that named the host first; None for a host list (`-i a,b,`) or one added in a run.
+    """
 
     name: str
     groups: list[str] = field(default_factory=list)
     vars: SourceMap = field(default_factory=SourceMap)
+    shadowed: list[SourceMap] = field(default_factory=list)
+    source: Path | None = None
 
 
 @dataclass
@@ -94,17 +100,25 @@ class Group:
     children: list[str] = field(default_factory=list)
     parents: list[str] = field(default_factory=list)
     vars: SourceMap = field(default_factory=SourceMap)
+    shadowed: list[SourceMap] = field(default_factory=list)
     priority: int = 1
     depth: int = 0
 
 
 @dataclass
 class Inventory:
-    """All hosts and groups, in the order in which the sources named them. `all` and `ungrouped` always exist."""
+    """All hosts and groups, in the order in which the sources named them. `all` and `ungrouped` always exist.
+
+    `sources` are the files and folders as given; `files` is everything that was read for them, group_vars and
+    host_vars too. `warnings` are mistakes that do not refuse the inventory.
+    """
 
     hosts: dict[str, Host] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
     sources: list[Path] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    variable_files: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)  # read once, by place
 
 
 # --------------------------------------------------------------------------- playbook
