@@ -253,6 +253,15 @@ class StepContext(Protocol):
     def evaluate(self, condition: Any, extra: Mapping[str, Any] | None = None) -> bool:
         """Evaluate a condition as `when:` does."""
 
+    def expression(self, text: str, extra: Mapping[str, Any] | None = None) -> Any:
+        """Evaluate a bare expression, as debug's `var` does."""
+
+    def load_variables(self, path: Path) -> Any:
+        """Read a YAML file of the repository (decrypting it if it is a vault)."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait on the controller; a run that is being stopped does not."""
+
     def find_file(self, name: str, folder: str) -> Path:
         """Find a controller's file as Ansible does: the role's `folder` (files, templates, vars, tasks), the role,
         the including file's folder, the playbook's `folder`, the playbook's own. Raises StepFailed, naming all places.

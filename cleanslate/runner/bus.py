@@ -1,0 +1,49 @@
+"""The one way events leave a run: redacted, in order, to every listener."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, time
+from pathlib import PurePath
+from typing import Any
+
+from cleanslate.model import Event
+from cleanslate.redaction import Secrets
+
+Listener = Callable[[Event], None]
+
+
+def plain(value: Any) -> Any:
+    """Give the JSON form of a value: text types become `str`, unknown objects their text."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Iterable) and not isinstance(value, PurePath):
+        return [plain(item) for item in value]
+    return str(value)
+
+
+class Bus:
+    """Hands each event to every listener, one at a time; secrets are redacted before any of them sees it."""
+
+    def __init__(self, secrets: Secrets, listeners: Iterable[Listener]) -> None:
+        self._secrets = secrets
+        self._listeners = list(listeners)
+        self._lock = threading.RLock()
+
+    def emit(self, kind: str, **data: Any) -> None:
+        """Tell everybody that something happened; called from any thread."""
+        event = Event(kind, self._secrets.redact(plain(data)))
+        with self._lock:
+            for listener in self._listeners:
+                listener(event)

@@ -1,0 +1,393 @@
+"""One play on one batch of hosts: the plan that programs follow, and the executor that strategies drive."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from cleanslate.errors import CleanslateError
+from cleanslate.model import Keywords, Node, Play, Result, Role, SourceMap, SourceText, Status, Step, walk
+from cleanslate.playbook import load_role, load_tasks_file, selected
+from cleanslate.runner.execute import Asked, Done, StepRun
+from cleanslate.runner.program import Handler, HostFailed, HostProgram, Section, Work
+from cleanslate.runner.variables import Frame, PlayScope, load_vars_files
+from cleanslate.runner.world import CENSORED, World, diffs_of
+from cleanslate.steps.contract import AddHost, IncludeRole, IncludeTasks, SetFacts
+from cleanslate.steps.registry import step_type
+
+if TYPE_CHECKING:
+    from cleanslate.runner.state import HostState
+
+
+class BatchRun:
+    """Runs a play for one batch; it is both the programs' plan and the strategies' executor."""
+
+    def __init__(self, world: World, scope: PlayScope, pool: ThreadPoolExecutor, failed_before: int) -> None:
+        self.world = world
+        self.scope = scope
+        self.play: Play = scope.play
+        self.pool = pool
+        self.force_handlers = self._force_handlers()
+        self.sections = self._sections()
+        self.handlers: list[Handler] = []
+        self.play_ended = False
+        self.results: list[Result] = []
+        self._failed_before = failed_before
+        self._lock = threading.RLock()
+        self._includes: dict[tuple[Any, ...], Any] = {}
+        self._started_at = world.settings.start_at is None
+        self._announced_at = False
+        for name in scope.batch:
+            scope.files[name] = load_vars_files(scope, name, world)
+        roles = list(_all_roles(self.play.roles))
+        for role in roles:
+            self._add_handlers(role.handlers, role)
+        self._add_handlers(self.play.handlers, None)
+
+    # ------------------------------------------------------------------ the plan
+
+    def _force_handlers(self) -> bool:
+        if self.play.force_handlers is None:
+            return self.world.settings.force_handlers
+        name = self.scope.batch[0]
+        value = self.world.variables.renderer().render(
+            self.play.force_handlers, self.world.variables.of_play(name, self.scope)
+        )
+        return bool(value)
+
+    def _sections(self) -> list[Section]:
+        sections = [Section("gather", (gather_step(self.play),))] if wants_facts(self.play, self.world) else []
+        if self.play.pre_tasks:
+            sections.append(Section("pre_tasks", self.play.pre_tasks))
+        sections.append(Section("tasks", self.play.tasks, self.play.roles))
+        if self.play.post_tasks:
+            sections.append(Section("post_tasks", self.play.post_tasks))
+        return sections
+
+    def _add_handlers(self, nodes: Sequence[Node], role: Role | None) -> None:
+        """Name handlers: as written, rendered, and with the role in front (`svc : restart`)."""
+        renderer = self.world.variables.renderer()
+        variables = self.world.variables.of_play(self.scope.batch[0], self.scope)
+        for node in walk(tuple(nodes)):
+            names = {str(node.name)} if node.name else set()
+            if node.name:
+                try:
+                    names.add(str(renderer.render(node.name, variables)))
+                except CleanslateError as error:
+                    self.world.warning(f'the name of handler "{node.name}" cannot be rendered: {error}', node.origin)
+            if role is not None:
+                names |= {f"{role.name} : {name}" for name in names}
+            self.handlers.append(Handler(node, frozenset(names), len(self.handlers)))
+
+    def selected(self, step: Step) -> bool:
+        """Whether --tags, --skip-tags and --start-at-task let a step run."""
+        settings = self.world.settings
+        if not self._started_at:
+            if not _matches_start(step, settings.start_at or ""):
+                return False
+            self._started_at = True
+        return selected(step.keywords.tags, settings.tags, settings.skip_tags)
+
+    # ------------------------------------------------------------------ includes and meta
+
+    def include_tasks(self, host: str, step: Step, asked: Asked, frame: Frame) -> tuple[tuple[Node, ...], Frame]:
+        """Load an included file; all hosts that include it here get the same steps, so that they run together."""
+        flow = asked.flow
+        assert isinstance(flow, IncludeTasks)
+        folders = self.world.variables.search_folders(step, frame)
+        places = [place for folder in folders for place in (folder / flow.file, folder / "tasks" / flow.file)]
+        if step.role is not None:
+            places.insert(0, step.role.path / "tasks" / flow.file)
+        path = next((place for place in places if place.is_file()), None)
+        if path is None:
+            looked = ", ".join(dict.fromkeys(str(place.parent) for place in places))
+            raise HostFailed(_refusal(f'include_tasks: no file "{flow.file}"; looked in {looked}'), step)
+        key = (id(step), path, json_key(flow.apply))
+        nodes: tuple[Node, ...] = self._load_once(
+            key,
+            step,
+            lambda: load_tasks_file(
+                path,
+                play=self.play,
+                role=step.role,
+                inherit=_inherit(step, flow.apply),
+                vault=self.world.settings.decrypt,
+            ),
+        )
+        return nodes, frame.below({**_include_vars(step), **asked.item}, path.parent)
+
+    def include_role(self, host: str, step: Step, asked: Asked, frame: Frame) -> tuple[Role, Frame]:
+        """Load an included role; its handlers join the play's, and with `public` its variables do too."""
+        flow = asked.flow
+        assert isinstance(flow, IncludeRole)
+        key = (id(step), flow.name, flow.tasks_from, flow.vars_from, flow.defaults_from, json_key(flow.apply))
+
+        def load() -> Role:
+            role = load_role(
+                flow.name,
+                playbook_dir=self.play.playbook.parent,
+                params=SourceMap(),
+                tasks_from=flow.tasks_from,
+                vars_from=flow.vars_from,
+                defaults_from=flow.defaults_from,
+                handlers_from=flow.handlers_from,
+                inherit=_inherit(step, flow.apply),
+                play=self.play,
+                parent=step.role,
+                vault=self.world.settings.decrypt,
+            )
+            for one in _all_roles((role,)):
+                self._add_handlers(one.handlers, one)
+            if flow.public:
+                self.scope.roles.append(role)
+            return role
+
+        role: Role = self._load_once(key, step, load)
+        return role, frame.below({**_include_vars(step), **asked.item})
+
+    def _load_once(self, key: tuple[Any, ...], step: Step, load: Any) -> Any:
+        with self._lock:
+            if key not in self._includes:
+                try:
+                    self._includes[key] = load()
+                except CleanslateError as error:
+                    raise HostFailed(_refusal(str(error)), step) from None
+            return self._includes[key]
+
+    def end_play(self, scope: str) -> None:
+        """Every host of the batch is done; `end_play` also skips the batches that follow."""
+        self.play_ended = self.play_ended or scope == "end_play"
+        self.batch_ended = True
+
+    batch_ended = False
+
+    def do_meta(self, state: HostState, action: str) -> None:
+        """The meta actions that change no order."""
+        if action == "clear_facts":
+            state.forget_facts()
+        elif action == "clear_host_errors":
+            for other in self.world.variables.states.values():
+                other.failed = other.unreachable = False
+        elif action == "reset_connection":
+            from cleanslate.runner.reach import address_for
+
+            seen = self.world.variables.of_play(state.name, self.scope)
+            self.world.connections.reset(address_for(self.world, self.scope, self.play.keywords, seen, state.name))
+        elif action == "refresh_inventory":
+            self.world.variables.forget_inventory()
+
+    def rescued(self, state: HostState) -> None:
+        """Count a rescue; the failure that led to it is no longer one, as in Ansible's recap."""
+        state.recap["rescued"] += 1
+        state.recap["failed"] = max(0, state.recap["failed"] - 1)
+
+    # ------------------------------------------------------------------ the executor
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the run was asked to stop."""
+        return self.world.stop_requested.is_set()
+
+    def must_drain(self) -> bool:
+        """True once, after the run was asked to stop."""
+        if not self.stopping or self.world.draining:
+            return False
+        self.world.draining = True
+        return True
+
+    def execute(self, host: str, work: Work) -> Done:
+        """Run work on one host and never raise for what a host does."""
+        if self.batch_ended:
+            return Done(Result(Status.SKIPPED, {"skipped": True, "msg": "the play was ended"}))
+        return StepRun(self.world, self.scope, work.step, work.frame, host).run()
+
+    def announce(self, work: Work, hosts: list[str]) -> None:
+        """Tell that a step starts."""
+        step = work.step
+        self.world.bus.emit(
+            "step.started",
+            step=self.world.step_id(step),
+            name=self._title(work, hosts[0]),
+            type=step.type,
+            origin=str(step.origin),
+            role=step.role.name if step.role else None,
+            section=work.section,
+            handler=work.handler,
+            hosts=hosts,
+        )
+
+    def _title(self, work: Work, host: str) -> str:
+        """The step's name with its templates rendered where that can be done, as written otherwise."""
+        step = work.step
+        if step.name is None or "{" not in step.name:
+            return step.title
+        variables = self.world.variables.of_step(host, self.scope, step, work.frame)
+        try:
+            return str(self.world.variables.renderer(step, work.frame).render(step.name, variables))
+        except CleanslateError:
+            return step.title
+
+    def finished(self, program: HostProgram, work: Work, done: Done) -> None:
+        """Settle what became of work on a host."""
+        state, result = program.state, done.result
+        with self._lock:
+            if result.failed and not done.ignored:
+                self.results.append(result)
+            state.count(result.status, ignored=done.ignored)
+            for name in program.notify(done.notified):
+                self.world.warning(f'nobody answers to the handler "{name}"', work.step.origin)
+            for asked in done.asked:
+                self._learn(state, asked)
+        hidden = done.no_log
+        self.world.bus.emit(
+            "host.finished",
+            step=self.world.step_id(work.step),
+            host=state.name,
+            delegate=done.delegate,
+            status=result.status.value,
+            ignored=done.ignored,
+            seconds=round(result.seconds, 4),
+            result={**CENSORED, "changed": result.data.get("changed", False)} if hidden else result.data,
+            diffs=[] if hidden else diffs_of(result.diffs),
+            changes=[] if hidden else done.changes,
+            fix=result.fix,
+            warnings=done.warnings,
+        )
+
+    def _learn(self, state: HostState, asked: Asked) -> None:
+        flow = asked.flow
+        if isinstance(flow, SetFacts):
+            if flow.layer == "facts":
+                state.set_facts |= flow.variables
+                if flow.cacheable:
+                    state.learn(flow.variables)
+            else:
+                state.include_vars |= flow.variables
+        elif isinstance(flow, AddHost):
+            add_host(self.world, flow)
+
+    def throttle(self, work: Work) -> int | None:
+        """The step's throttle."""
+        value = work.step.keywords.throttle
+        if value is None:
+            return None
+        rendered = self.world.variables.renderer().render(
+            value, self.world.variables.of_play(self.scope.batch[0], self.scope)
+        )
+        return int(rendered) or None
+
+    def fatal(self, work: Work) -> bool:
+        """any_errors_fatal of the step (inherited from its block or play)."""
+        words: Keywords = work.step.keywords
+        value = words.any_errors_fatal if words.any_errors_fatal is not None else self.play.any_errors_fatal
+        return bool(value)
+
+    def over_limit(self) -> bool:
+        """Whether more of the batch has failed than max_fail_percentage lets."""
+        if self.play.max_fail_percentage is None:
+            return False
+        states = [self.world.variables.state(name) for name in self.scope.batch]
+        gone = sum(1 for state in states if state.recap["failed"] or state.recap["unreachable"])
+        return gone / len(states) * 100 > float(self.play.max_fail_percentage)
+
+    def runs_once(self, host: str, work: Work) -> bool:
+        """run_once, and step types that run once for all (pause, add_host), under a strategy that goes together."""
+        if step_type(work.step.type).once:
+            return True
+        value = work.step.keywords.run_once
+        if value is None or isinstance(value, bool):
+            return bool(value)
+        variables = self.world.variables.of_step(host, self.scope, work.step, work.frame)
+        return bool(self.world.variables.renderer(work.step, work.frame).render(value, variables))
+
+    def share(self, done: Done, work: Work, others: list[str]) -> None:
+        """A step that ran once gives its result, and its facts, to every host that would have run it."""
+        for name in others:
+            state = self.world.variables.state(name)
+            if work.step.keywords.register:
+                state.register(work.step.keywords.register, done.result)
+            for asked in done.asked:
+                if isinstance(asked.flow, SetFacts):
+                    self._learn(state, asked)
+            facts = done.result.data.get("ansible_facts")
+            if isinstance(facts, dict) and not any(isinstance(asked.flow, SetFacts) for asked in done.asked):
+                state.learn(facts)
+
+
+def wants_facts(play: Play, world: World) -> bool:
+    """Whether the play gathers facts: always unless it says no, as in Ansible; a host that has them keeps them."""
+    value = play.gather_facts
+    if isinstance(value, str):
+        from cleanslate.steps.contract import as_flag
+
+        value = as_flag(value)
+    return value is None or bool(value)
+
+
+def gather_step(play: Play) -> Step:
+    """The step that `gather_facts` stands for."""
+    args = SourceMap()
+    if play.gather_subset is not None:
+        args["gather_subset"] = play.gather_subset
+    words = Keywords(
+        tags=("always",),
+        become=play.keywords.become,
+        become_user=play.keywords.become_user,
+        become_method=play.keywords.become_method,
+        connection=play.keywords.connection,
+        remote_user=play.keywords.remote_user,
+        port=play.keywords.port,
+        environment=play.keywords.environment,
+    )
+    return Step("setup", args, words, play.origin, name=SourceText("Gathering Facts", play.origin))
+
+
+def add_host(world: World, asked: AddHost) -> None:
+    """Add a host, or give one more groups and variables, for this play's `hostvars` and later plays' patterns."""
+    from cleanslate.inventory import add_host as add
+
+    add(world.variables.inventory, asked.name, asked.groups, asked.parents, asked.variables)
+    world.variables.state(asked.name)
+    world.variables.forget_inventory()
+
+
+def json_key(value: Any) -> str:
+    """A value as text that two equal values share."""
+    import json
+
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _all_roles(roles: Sequence[Role]) -> list[Role]:
+    """Roles with their dependencies before them."""
+    found: list[Role] = []
+    for role in roles:
+        found += _all_roles(role.dependencies)
+        found.append(role)
+    return found
+
+
+def _include_vars(step: Step) -> dict[str, Any]:
+    """The `vars:` of an include step itself: parameters for what it includes."""
+    layers = step.keywords.vars
+    return dict(layers[-1]) if layers else {}
+
+
+def _inherit(step: Step, apply: Any) -> Keywords:
+    """What included steps take over from the include: what it inherited itself, plus its `apply`; not its own words."""
+    from cleanslate.playbook import inherited_by_include
+
+    return inherited_by_include(step, apply)
+
+
+def _refusal(message: str) -> Result:
+    return Result(Status.FAILED, {"failed": True, "changed": False, "msg": message})
+
+
+def _matches_start(step: Step, wanted: str) -> bool:
+    """--start-at-task takes a name or a pattern with wildcards."""
+    from fnmatch import fnmatchcase
+
+    return step.title == wanted or fnmatchcase(step.title, wanted)

@@ -1,0 +1,253 @@
+"""What one host still has to do in a play: a generator that yields work and takes what became of it.
+
+The order of steps, blocks with rescue and always, handlers, roles and dynamic includes is all here, as plain
+nested generators: a failed step raises `HostFailed` inside the generator, and blocks catch it as `try` does.
+A strategy (strategy.py) decides which hosts' work runs together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from cleanslate.model import Block, Node, Result, Role, Status, Step
+from cleanslate.runner.bus import plain
+from cleanslate.runner.execute import Asked, Done
+from cleanslate.runner.state import HostState
+from cleanslate.runner.variables import Frame
+from cleanslate.steps.contract import IncludeRole, IncludeTasks, Meta
+
+Position = tuple[int, ...]
+Walk = Generator["Work", Done, None]
+_FLUSH = 10**9  # handlers come after everything else of their section
+
+
+@dataclass(frozen=True)
+class Work:
+    """A step that a host wants run now. Hosts with the same position and step run it together."""
+
+    step: Step
+    frame: Frame
+    position: Position
+    section: str
+    handler: bool = False
+
+
+class HostFailed(Exception):
+    """A step failed on the host. Blocks may rescue it, unless the host is lost or the whole run is going down."""
+
+    def __init__(self, result: Result, step: Step | None, *, rescuable: bool = True) -> None:
+        super().__init__(str(result.data.get("msg", "")))
+        self.result = result
+        self.step = step
+        self.rescuable = rescuable
+
+
+class HostEnded(Exception):
+    """`meta: end_host`, `end_play` or `end_batch`: the host is done with this play, without failure."""
+
+
+class RoleEnded(Exception):
+    """`meta: end_role`."""
+
+
+@dataclass(frozen=True)
+class Handler:
+    """A handler and where it comes from; `names` are what it may be called by, rendered once for the play."""
+
+    node: Step
+    names: frozenset[str]
+    index: int
+
+
+class PlayPlan(Protocol):
+    """What a program needs to know of its play (run.py makes it)."""
+
+    sections: Sequence[Section]
+    force_handlers: bool
+    handlers: list[Handler]
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the run is being stopped: then nothing is rescued, and only `always` parts run."""
+
+    def selected(self, step: Step) -> bool:
+        """Whether tags let the step run."""
+
+    def include_tasks(self, host: str, step: Step, asked: Asked, frame: Frame) -> tuple[tuple[Node, ...], Frame]:
+        """Load an included file's nodes for a host; raises HostFailed."""
+
+    def include_role(self, host: str, step: Step, asked: Asked, frame: Frame) -> tuple[Role, Frame]:
+        """Load an included role for a host; raises HostFailed."""
+
+    def end_play(self, scope: str) -> None:
+        """`meta: end_play` or `end_batch`: every host of the batch is done."""
+
+    def do_meta(self, state: HostState, action: str) -> None:
+        """The other meta actions."""
+
+    def rescued(self, state: HostState) -> None:
+        """A block has rescued a failure on the host."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a play: its nodes or roles, after which notified handlers run."""
+
+    name: str
+    nodes: tuple[Node, ...] = ()
+    roles: tuple[Role, ...] = ()
+
+
+@dataclass
+class HostProgram:
+    """One host's way through one play."""
+
+    plan: PlayPlan
+    state: HostState
+    notified: set[int] = field(default_factory=set)
+    done_roles: set[str] = field(default_factory=set)
+
+    def run(self) -> Walk:
+        """Yield all work of the play in order. Raises HostFailed or HostEnded at the end of a host's way."""
+        for index, section in enumerate(self.plan.sections):
+            position = (index,)
+            try:
+                for number, role in enumerate(section.roles):
+                    yield from self._role(role, Frame(), (*position, number), section.name)
+                start = len(section.roles)
+                yield from self._nodes(section.nodes, Frame(), position, section.name, start)
+            except HostFailed as failure:
+                if self.plan.force_handlers and failure.result.status is Status.FAILED:
+                    yield from self._flush((*position, _FLUSH))
+                raise
+            yield from self._flush((*position, _FLUSH))
+
+    def notify(self, names: Sequence[str]) -> list[str]:
+        """Remember notified handlers; gives the names that no handler answers to."""
+        unknown: list[str] = []
+        for name in names:
+            named = [handler for handler in self.plan.handlers if name in handler.names]
+            listening = [handler for handler in self.plan.handlers if name in handler.node.keywords.listen]
+            # Of several handlers with one name the last one counts, as in Ansible; every listener does.
+            found = named[-1:] + [handler for handler in listening if handler not in named[-1:]]
+            self.notified |= {handler.index for handler in found}
+            if not found:
+                unknown.append(name)
+        return unknown
+
+    # ------------------------------------------------------------------ nodes
+
+    def _nodes(self, nodes: Sequence[Node], frame: Frame, position: Position, section: str, start: int = 0) -> Walk:
+        for index, node in enumerate(nodes, start):
+            here = (*position, index)
+            if isinstance(node, Block):
+                yield from self._block(node, frame, here, section)
+            else:
+                yield from self._step(node, frame, here, section)
+
+    def _block(self, block: Block, frame: Frame, position: Position, section: str) -> Walk:
+        pending: BaseException | None = None
+        try:
+            yield from self._nodes(block.block, frame, (*position, 0), section)
+        except HostFailed as failure:
+            pending = failure
+            if block.rescue and failure.rescuable:
+                pending = yield from self._rescue(block, failure, frame, position, section)
+        if block.always and not (isinstance(pending, HostFailed) and self.state.unreachable):
+            yield from self._nodes(block.always, frame, (*position, 2), section)
+        if pending is not None:
+            raise pending
+
+    def _rescue(
+        self, block: Block, failure: HostFailed, frame: Frame, position: Position, section: str
+    ) -> Generator[Work, Done, HostFailed | None]:
+        failed: dict[str, Any] = {"ansible_failed_result": failure.result.data}
+        if failure.step is not None:
+            failed["ansible_failed_task"] = {"name": failure.step.title, "action": failure.step.type}
+        self.state.set_facts |= failed
+        try:
+            yield from self._nodes(block.rescue, frame, (*position, 1), section)
+        except HostFailed as again:
+            return again
+        self.plan.rescued(self.state)
+        return None
+
+    def _step(self, step: Step, frame: Frame, position: Position, section: str, *, handler: bool = False) -> Walk:
+        if not handler and not self.plan.selected(step):
+            return
+        done = yield Work(step, frame, position, section, handler)
+        if done.result.failed and not done.ignored:
+            rescuable = done.result.status is Status.FAILED and not self.plan.stopping
+            raise HostFailed(done.result, step, rescuable=rescuable)
+        for index, asked in enumerate(done.asked):
+            yield from self._follow(step, asked, frame, (*position, index), section, handler=handler)
+
+    # ------------------------------------------------------------------ what steps ask for
+
+    def _follow(
+        self, step: Step, asked: Asked, frame: Frame, position: Position, section: str, *, handler: bool
+    ) -> Walk:
+        flow = asked.flow
+        if isinstance(flow, IncludeTasks):
+            nodes, below = self.plan.include_tasks(self.state.name, step, asked, frame)
+            yield from self._included(nodes, below, position, section, handler=handler)
+        elif isinstance(flow, IncludeRole):
+            role, below = self.plan.include_role(self.state.name, step, asked, frame)
+            yield from self._role(role, below, position, section)
+        elif isinstance(flow, Meta):
+            yield from self._meta(flow.action, position)
+
+    def _included(
+        self, nodes: Sequence[Node], frame: Frame, position: Position, section: str, *, handler: bool
+    ) -> Walk:
+        if not handler:
+            yield from self._nodes(nodes, frame, position, section)
+            return
+        for index, node in enumerate(nodes):
+            if isinstance(node, Step):
+                yield from self._step(node, frame, (*position, index), section, handler=True)
+            else:
+                yield from self._block(node, frame, (*position, index), section)
+
+    def _role(self, role: Role, frame: Frame, position: Position, section: str) -> Walk:
+        key = json.dumps([str(role.path), plain(role.params), [str(when) for when in role.keywords.when]])
+        if key in self.done_roles and not role.allow_duplicates:
+            return
+        self.done_roles.add(key)
+        for index, dependency in enumerate(role.dependencies):
+            yield from self._role(dependency, frame, (*position, index), section)
+        try:
+            yield from self._nodes(role.tasks, frame, position, section, len(role.dependencies))
+        except RoleEnded:
+            return
+
+    def _meta(self, action: str, position: Position) -> Walk:
+        if action == "flush_handlers":
+            yield from self._flush(position)
+        elif action == "end_host":
+            raise HostEnded
+        elif action in ("end_play", "end_batch"):
+            self.plan.end_play(action)
+            raise HostEnded
+        elif action == "end_role":
+            raise RoleEnded
+        else:
+            self.plan.do_meta(self.state, action)
+
+    def _flush(self, position: Position) -> Walk:
+        """Run the notified handlers in the order they are defined; each once, also one that another notifies."""
+        for handler in _growing(self.plan.handlers):
+            if handler.index in self.notified:
+                self.notified.discard(handler.index)
+                yield from self._step(handler.node, Frame(), (*position, handler.index), "handlers", handler=True)
+
+
+def _growing(handlers: list[Handler]) -> Iterator[Handler]:
+    """Handlers in order, also those that an include adds meanwhile."""
+    index = 0
+    while index < len(handlers):
+        yield handlers[index]
+        index += 1

@@ -1,0 +1,298 @@
+"""One execution of a playbook, from its first event to its last."""
+
+from __future__ import annotations
+
+import getpass
+import random
+import signal
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from cleanslate.errors import InputError
+from cleanslate.inventory import match_hosts
+from cleanslate.model import Inventory, Play, Playbook, Role
+from cleanslate.redaction import Secrets
+from cleanslate.runner.bus import Bus, Listener
+from cleanslate.runner.play import BatchRun, _all_roles
+from cleanslate.runner.program import HostProgram
+from cleanslate.runner.settings import RunSettings
+from cleanslate.runner.state import RECAP_KEYS
+from cleanslate.runner.strategy import STRATEGIES, lanes_for
+from cleanslate.runner.variables import PlayScope, VariableWorld
+from cleanslate.runner.world import World, worst_exit
+
+if TYPE_CHECKING:
+    from cleanslate.connect.target import Connections
+    from cleanslate.model import Result
+
+
+@dataclass
+class RunOutcome:
+    """How a run ended. `exit_code` is the process's; `stopped_at` the step that a stop found under way."""
+
+    exit_code: int
+    outcome: str
+    recap: dict[str, dict[str, int]]
+    seconds: float
+    stopped_at: str | None = None
+
+
+@dataclass
+class _Run:
+    """The run while it goes."""
+
+    world: World
+    playbook: Playbook
+    pool: ThreadPoolExecutor
+    results: list[Result] = field(default_factory=list)
+    broken: bool = False
+
+
+OUTCOMES = {0: "ok", 1: "error", 2: "failed", 4: "unreachable", 5: "lease held", 6: "wedged", 130: "interrupted"}
+
+
+def run_playbook(
+    playbook: Playbook,
+    inventory: Inventory,
+    settings: RunSettings,
+    connections: Connections,
+    *,
+    secrets: Secrets,
+    listeners: Iterable[Listener],
+    run_id: str,
+    info: Mapping[str, Any] | None = None,
+) -> RunOutcome:
+    """Run every play. Host failures end up in the outcome; InputError only for what no check could know before.
+
+    `info` joins the run.started event (argv, user, commit ...). The caller closes `connections`.
+    """
+    bus = Bus(secrets, listeners)
+    variables = VariableWorld(inventory, settings, playbook.path, secrets, _run_info(settings))
+    world = World(settings, variables, connections, bus, secrets)
+    began = time.monotonic()
+    plays = [str(play.name or play.hosts) for play in playbook.plays]
+    bus.emit(
+        "run.started",
+        run=run_id,
+        playbook=str(playbook.path),
+        plays=plays,
+        check=settings.check,
+        limit=settings.limit,
+        tags=list(settings.tags),
+        skip_tags=list(settings.skip_tags),
+        **dict(info or {}),
+    )
+    exit_code, stopped_at = 1, None
+    try:
+        with _signals(world), ThreadPoolExecutor(settings.forks, thread_name_prefix="cleanslate") as pool:
+            run = _Run(world, playbook, pool)
+            for index, play in enumerate(playbook.plays):
+                if run.broken or world.stop_requested.is_set():
+                    break
+                _run_play(run, index, play)
+            exit_code = 130 if world.stop_requested.is_set() else worst_exit(run.results)
+    except KeyboardInterrupt:
+        exit_code = 130
+    finally:
+        recap = _recap(world)
+        outcome = OUTCOMES.get(exit_code, "failed")
+        seconds = time.monotonic() - began
+        stopped_at = world.last_step if exit_code == 130 else None
+        bus.emit(
+            "run.finished",
+            run=run_id,
+            outcome=outcome,
+            exit_code=exit_code,
+            seconds=round(seconds, 3),
+            recap=recap,
+            stopped_at=stopped_at,
+        )
+    return RunOutcome(exit_code, outcome, recap, seconds, stopped_at)
+
+
+def _run_info(settings: RunSettings) -> dict[str, Any]:
+    """What variables show of the run itself."""
+    return {
+        "ansible_check_mode": settings.check,
+        "ansible_diff_mode": settings.diff,
+        "ansible_forks": settings.forks,
+        "ansible_limit": settings.limit,
+        "ansible_verbosity": settings.verbosity,
+        "ansible_run_tags": list(settings.tags) or ["all"],
+        "ansible_skip_tags": list(settings.skip_tags),
+        "ansible_playbook_python": sys.executable,
+        "ansible_version": {"full": "2.19.0", "major": 2, "minor": 19, "revision": 0, "string": "2.19.0"},
+    }
+
+
+def _recap(world: World) -> dict[str, dict[str, int]]:
+    """The counts of every host that did anything."""
+    return {
+        name: {key: state.recap[key] for key in RECAP_KEYS}
+        for name, state in world.variables.states.items()
+        if sum(state.recap.values())
+    }
+
+
+# --------------------------------------------------------------------------- plays and batches
+
+
+def _run_play(run: _Run, index: int, play: Play) -> None:
+    world = run.world
+    hosts = _hosts_of(world, play)
+    world.bus.emit("play.started", play=index, name=str(play.name or play.hosts), hosts=hosts, origin=str(play.origin))
+    if not hosts:
+        world.bus.emit("play.empty", play=index, name=str(play.name or play.hosts))
+        return
+    scope = PlayScope(play, _visible_roles(play.roles), hosts_all=hosts)
+    scope.prompts = _prompts(world, play)
+    for batch in _batches(world, scope, hosts):
+        scope.batch = batch
+        before = {name for name in batch if not world.variables.state(name).active}
+        batch_run = BatchRun(world, scope, run.pool, len(before))
+        _run_batch(run, batch_run, batch)
+        gone = [name for name in batch if not world.variables.state(name).active and name not in before]
+        run.broken = run.broken or len(gone) == len(batch) or (bool(gone) and _breaks(batch_run))
+        if run.broken or batch_run.play_ended or world.stop_requested.is_set():
+            break
+    world.bus.emit("play.finished", play=index, name=str(play.name or play.hosts))
+
+
+def _breaks(batch: BatchRun) -> bool:
+    """Whether a failure in this batch ends the whole run."""
+    return bool(batch.play.any_errors_fatal) or batch.over_limit()
+
+
+def _run_batch(run: _Run, batch_run: BatchRun, batch: Sequence[str]) -> None:
+    programs = [HostProgram(batch_run, run.world.variables.state(name)) for name in batch]
+    lanes = lanes_for(programs)
+    STRATEGIES[batch_run.play.strategy](batch_run, lanes)
+    for lane in lanes:
+        if lane.failure is None:
+            continue
+        run.results.append(lane.failure.result)
+        if lane.failure.result.status.value == "unreachable":
+            lane.state.unreachable = True
+        else:
+            lane.state.failed = True
+
+
+def _hosts_of(world: World, play: Play) -> list[str]:
+    """The hosts of a play that still take part, in the order that the play asks for."""
+    pattern = play.hosts
+    from cleanslate.render import Variables, is_template
+
+    if is_template(pattern):
+        renderer = world.variables.renderer()
+        layers = [play.vars, world.settings.extra_vars, _play_magic(world)]
+        pattern = renderer.render(pattern, Variables(layers, renderer))
+    names = match_hosts(pattern, world.variables.inventory, limit=world.settings.limit)
+    names = [name for name in names if world.variables.state(name).active]
+    if play.order in ("reverse_inventory",):
+        names.reverse()
+    elif play.order in ("sorted", "reverse_sorted"):
+        names.sort(reverse=play.order == "reverse_sorted")
+    elif play.order == "shuffle":
+        random.shuffle(names)
+    return names
+
+
+def _play_magic(world: World) -> dict[str, Any]:
+    """What a play's own `hosts:` may refer to: the groups, and every host's variables."""
+    from cleanslate.runner.variables import HostVars
+
+    groups = {name: list(world.variables.all_hosts(name)) for name in world.variables.inventory.groups}
+    return {"groups": groups, "hostvars": HostVars(world.variables)}
+
+
+def _visible_roles(roles: Sequence[Role]) -> list[Role]:
+    return [role for role in _all_roles(roles) if role.public]
+
+
+def _prompts(world: World, play: Play) -> dict[str, Any]:
+    """Ask for vars_prompt's variables that -e has not given."""
+    answers: dict[str, Any] = {}
+    for prompt in play.vars_prompt:
+        name = str(prompt["name"])
+        if name in world.settings.extra_vars:
+            continue
+        text = str(prompt.get("prompt", name))
+        private = prompt.get("private", True) not in (False, "no", "false")
+        answer = None
+        if world.settings.ask is not None:
+            answer = world.settings.ask(text, not private, None)
+        if not answer:
+            if "default" not in prompt:
+                raise InputError(
+                    f'vars_prompt "{name}" has no answer and no default',
+                    origin=prompt.origin,
+                    fix=f"run it in a terminal, or give -e {name}=...",
+                )
+            answer = prompt["default"]
+        if private and isinstance(answer, str):
+            world.secrets.add(answer)
+        answers[name] = answer
+    return answers
+
+
+def _batches(world: World, scope: PlayScope, hosts: list[str]) -> Iterator[list[str]]:
+    """Cut the hosts into `serial` batches: numbers, percentages, or a list of them whose last one repeats."""
+    serial = scope.play.serial
+    if serial is None:
+        yield hosts
+        return
+    rendered = world.variables.renderer().render(serial, world.variables.of_play(hosts[0], scope))
+    sizes = rendered if isinstance(rendered, list) else [rendered]
+    rest, number = list(hosts), 0
+    while rest:
+        size = _batch_size(sizes[min(number, len(sizes) - 1)], len(hosts))
+        yield rest[:size]
+        rest, number = rest[size:], number + 1
+
+
+def _batch_size(size: Any, total: int) -> int:
+    """The hosts of one batch; 0 means all, a percentage at least one."""
+    text = str(size).strip()
+    if text.endswith("%"):
+        return max(1, int(total * float(text[:-1]) / 100))
+    return int(float(text)) or total
+
+
+# --------------------------------------------------------------------------- signals
+
+
+@contextmanager
+def _signals(world: World) -> Iterator[None]:
+    """First Ctrl-C or SIGTERM: stop in order. Second: stop at once."""
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if world.stop_requested.is_set():
+            raise KeyboardInterrupt
+        world.warning(f"stopping ({signal.Signals(number).name}); again to stop at once")
+        world.stop()
+
+    before = {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        try:
+            before[number] = signal.signal(number, handle)
+        except ValueError:  # not the main thread: whoever runs us there handles signals
+            break
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def who() -> str:
+    """The person that runs this."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"

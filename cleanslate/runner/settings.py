@@ -1,0 +1,37 @@
+"""What the person asked for: the options of one run, as the runner needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """The options of a run. Times are in seconds.
+
+    step_deadline bounds a step that has no `timeout:` of its own; generous, because a model download is one
+    step, and finite, because a connection that only seems to live must not hold a run for ever.
+    ask(prompt, echo, seconds) asks the person; None when nobody can answer.
+    """
+
+    base: Path
+    check: bool = False
+    diff: bool = False
+    tags: Sequence[str] = ()
+    skip_tags: Sequence[str] = ()
+    limit: str | None = None
+    forks: int = 50
+    start_at: str | None = None
+    confirm_steps: bool = False
+    force_handlers: bool = False
+    extra_vars: Mapping[str, Any] = field(default_factory=dict)
+    connection_vars: Mapping[str, Any] = field(default_factory=dict)
+    become: bool | None = None
+    become_user: str | None = None
+    verbosity: int = 0
+    step_deadline: float = 24 * 3600.0
+    ask: Callable[[str, bool, float | None], str | None] | None = None
+    decrypt: Callable[[str], str] | None = None

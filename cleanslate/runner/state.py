@@ -1,0 +1,69 @@
+"""What a run knows of each host while it goes: facts, registered results, notified handlers, counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cleanslate.model import Host, Result, Status
+
+
+@dataclass
+class HostState:
+    """The state of one host. The layers have Ansible's precedence (docs/variables.md)."""
+
+    host: Host
+    facts: dict[str, Any] = field(default_factory=dict)  # as ansible_facts shows them, without the prefix
+    fact_variables: dict[str, Any] = field(default_factory=dict)  # the same, as variables: ansible_hostname ...
+    set_facts: dict[str, Any] = field(default_factory=dict)  # set_fact and register
+    include_vars: dict[str, Any] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)  # registered names whose value check mode could not foretell
+    foretold: bool = False  # check mode has foretold a change on this host
+    gathered: bool = False
+    failed: bool = False
+    unreachable: bool = False
+    recap: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def name(self) -> str:
+        """The inventory name."""
+        return self.host.name
+
+    @property
+    def active(self) -> bool:
+        """Whether the host still takes part in the run."""
+        return not (self.failed or self.unreachable)
+
+    def learn(self, facts: Mapping[str, Any]) -> None:
+        """Take facts that a step found; `ansible_` is stripped under ansible_facts and kept for variables."""
+        for name, value in facts.items():
+            self.facts[name.removeprefix("ansible_")] = value
+            self.fact_variables[name] = value
+
+    def forget_facts(self) -> None:
+        """meta: clear_facts."""
+        self.facts.clear()
+        self.fact_variables.clear()
+        self.gathered = False
+
+    def register(self, name: str, result: Result) -> None:
+        """Keep a step's result under its name, as a fact of the host; remember whether it is known."""
+        self.set_facts[name] = result.data
+        if result.status is Status.UNKNOWN:
+            self.unknown.add(name)
+        else:
+            self.unknown.discard(name)
+
+    def count(self, status: Status, *, ignored: bool) -> None:
+        """Count a finished step for the recap as Ansible does: changed is also ok, an ignored failure is ok."""
+        if ignored:
+            self.recap.update(("ok", "ignored"))
+        elif status is Status.CHANGED:
+            self.recap.update(("ok", "changed"))
+        else:
+            self.recap[status.value] += 1
+
+
+RECAP_KEYS = ("ok", "changed", "unknown", "skipped", "failed", "unreachable", "ignored", "rescued")

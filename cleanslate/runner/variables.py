@@ -1,0 +1,270 @@
+"""Which variables a step sees on a host: the layers, in Ansible's order of precedence, lowest first.
+
+1 role defaults (of the play's roles, then of the step's own)   8 include_vars
+2 inventory and its group_vars and host_vars                    9 set_fact and registered results
+3 facts                                                        10 role parameters
+4 the play's vars                                              11 parameters of an include
+5 vars_prompt, vars_files                                      12 extra variables (-e)
+6 role vars (of the play's roles, then of the step's own)      13 what the run itself knows (groups, ...)
+7 vars of blocks and of the step                               14 loop variables
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cleanslate.errors import InputError
+from cleanslate.inventory import host_layers, inventory_variables
+from cleanslate.model import Host, Inventory, Play, Role, Step
+from cleanslate.render import OMIT, Renderer, Variables
+from cleanslate.runner.settings import RunSettings
+from cleanslate.runner.state import HostState
+from cleanslate.yamlfile import load_yaml
+
+if TYPE_CHECKING:
+    from cleanslate.redaction import Secrets
+
+Layers = list[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What dynamic includes add for the steps below them: parameters, outermost first, and the file they are in."""
+
+    params: tuple[Mapping[str, Any], ...] = ()
+    folder: Path | None = None
+
+    def below(self, params: Mapping[str, Any], folder: Path | None = None) -> Frame:
+        """The frame one include further down."""
+        return Frame((*self.params, params) if params else self.params, folder or self.folder)
+
+
+@dataclass
+class PlayScope:
+    """What one play adds for all of its hosts."""
+
+    play: Play
+    roles: list[Role] = field(default_factory=list)  # whose vars and defaults later steps see
+    prompts: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, Layers] = field(default_factory=dict)  # by host: vars_files, whose names may be templates
+    hosts_all: Sequence[str] = ()
+    batch: Sequence[str] = ()
+
+
+def role_chain(role: Role | None) -> tuple[Role, ...]:
+    """The roles whose variables a step of `role` sees, outermost first, dependencies before their dependents."""
+    if role is None:
+        return ()
+    chain: dict[int, Role] = {}
+
+    def visit(one: Role) -> None:
+        for dependency in one.dependencies:
+            visit(dependency)
+        chain[id(one)] = one
+
+    for parent in role.parents:
+        chain[id(parent)] = parent
+    visit(role)
+    return tuple(chain.values())
+
+
+class HostVars(Mapping[str, Any]):
+    """`hostvars`: every host's variables as seen without a play, rendered when asked for."""
+
+    def __init__(self, world: VariableWorld) -> None:
+        self._world = world
+
+    def __getitem__(self, name: str) -> Variables:
+        """Give a host's variables; KeyError for a host that the inventory does not have."""
+        if name not in self._world.states:
+            raise KeyError(name)
+        return self._world.of_host(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Every host of the inventory."""
+        return iter(self._world.inventory.hosts)
+
+    def __len__(self) -> int:
+        """How many hosts there are."""
+        return len(self._world.inventory.hosts)
+
+
+class VariableWorld:
+    """Composes variables for hosts and steps. One for a run."""
+
+    def __init__(
+        self, inventory: Inventory, settings: RunSettings, playbook: Path, secrets: Secrets, run_info: Mapping[str, Any]
+    ) -> None:
+        self.inventory = inventory
+        self.settings = settings
+        self.playbook = playbook
+        self.secrets = secrets
+        self.states: dict[str, HostState] = {name: HostState(host) for name, host in inventory.hosts.items()}
+        self._run_info = dict(run_info)
+        self._inventory_layers: dict[str, Layers] = {}
+        self._renderers: dict[tuple[Path, ...], Renderer] = {}
+
+    def state(self, name: str) -> HostState:
+        """The state of a host; a host that only a delegation names gets an empty one (implicit localhost)."""
+        if name not in self.states:
+            self.states[name] = HostState(self.inventory.hosts.get(name) or Host(name))
+        return self.states[name]
+
+    def forget_inventory(self, name: str | None = None) -> None:
+        """The inventory has changed (add_host, group_by, refresh_inventory): compose its layers anew."""
+        if name is None:
+            self._inventory_layers.clear()
+        else:
+            self._inventory_layers.pop(name, None)
+
+    def renderer(self, step: Step | None = None, frame: Frame | None = None) -> Renderer:
+        """The renderer whose lookups search where this step's files are."""
+        folders = self.search_folders(step, frame)
+        if folders not in self._renderers:
+
+            def paths(kind: str) -> list[Path]:
+                return [place for folder in folders for place in (folder / kind, folder)]
+
+            self._renderers[folders] = Renderer(lookup_paths=paths, secrets=self.secrets)
+        return self._renderers[folders]
+
+    def search_folders(self, step: Step | None, frame: Frame | None = None) -> tuple[Path, ...]:
+        """Where a step's files, templates and included files are looked for, nearest first."""
+        folders: list[Path] = []
+        if step is not None and step.role is not None:
+            folders += [step.role.path, *(parent.path for parent in reversed(step.role.parents))]
+        if step is not None:
+            folders.append(Path(step.origin.file).parent)
+        if frame is not None and frame.folder is not None:
+            folders.append(frame.folder)
+        folders.append(self.playbook.parent)
+        return tuple(dict.fromkeys(folder.resolve() for folder in folders))
+
+    def inventory_layers(self, name: str) -> Layers:
+        """A host's variables from the inventory's sources, lowest first."""
+        if name not in self._inventory_layers:
+            found = host_layers(self.inventory, name, playbook_dir=self.playbook.parent, vault=self.settings.decrypt)
+            self._inventory_layers[name] = [layer.values for layer in found]
+        return self._inventory_layers[name]
+
+    def of_host(self, name: str) -> Variables:
+        """A host's variables without any play's: what `hostvars[name]` shows."""
+        state = self.state(name)
+        layers = [*self.inventory_layers(name), *self._learned_low(state), *self._learned_high(state)]
+        return self._finish(layers, state, None, None, None, ())
+
+    def of_play(self, name: str, scope: PlayScope) -> Variables:
+        """A host's variables in a play, outside any step."""
+        return self.of_step(name, scope, None, Frame())
+
+    def of_step(
+        self,
+        name: str,
+        scope: PlayScope,
+        step: Step | None,
+        frame: Frame,
+        extra: Sequence[Mapping[str, Any]] = (),
+    ) -> Variables:
+        """What a step sees on a host; `extra` are loop variables and the like, above everything."""
+        state = self.state(name)
+        chain = role_chain(step.role) if step else ()
+        layers: Layers = [role.defaults for role in (*scope.roles, *chain)]
+        layers += self.inventory_layers(name)
+        layers += self._learned_low(state)
+        layers += [scope.play.vars, scope.prompts, *scope.files.get(name, ())]
+        layers += [role.vars for role in (*scope.roles, *chain)]
+        if step is not None:
+            layers += step.keywords.vars
+        layers += self._learned_high(state)
+        layers += [role.params for role in chain]
+        layers += frame.params
+        return self._finish(layers, state, scope, step, frame, extra)
+
+    def _learned_low(self, state: HostState) -> Layers:
+        return [state.fact_variables, {"ansible_facts": state.facts}]
+
+    def _learned_high(self, state: HostState) -> Layers:
+        return [state.include_vars, state.set_facts]
+
+    def _finish(
+        self,
+        layers: Layers,
+        state: HostState,
+        scope: PlayScope | None,
+        step: Step | None,
+        frame: Frame | None,
+        extra: Sequence[Mapping[str, Any]],
+    ) -> Variables:
+        magic = self._magic(state, scope, step, frame)
+        variables = Variables(
+            [self.settings.connection_vars, *layers, self.settings.extra_vars, magic, *extra],
+            self.renderer(step, frame),
+        )
+        magic["vars"] = variables
+        return variables
+
+    def _magic(
+        self, state: HostState, scope: PlayScope | None, step: Step | None, frame: Frame | None
+    ) -> dict[str, Any]:
+        magic: dict[str, Any] = {
+            **self._run_info,
+            **inventory_variables(self.inventory, state.name),
+            "hostvars": HostVars(self),
+            "playbook_dir": str(self.playbook.parent.resolve()),
+            "omit": OMIT,
+            "ansible_search_path": [str(folder) for folder in self.search_folders(step, frame)],
+        }
+        if scope is not None:
+            alive = [name for name in scope.hosts_all if self.state(name).active]
+            batch = [name for name in scope.batch if self.state(name).active]
+            magic |= {
+                "ansible_play_name": str(scope.play.name or ""),
+                "ansible_play_hosts_all": list(scope.hosts_all),
+                "ansible_play_hosts": alive,
+                "ansible_play_batch": batch,
+                "play_hosts": batch,
+                "ansible_play_role_names": [role.name for role in scope.roles],
+                "role_names": [role.name for role in scope.roles],
+            }
+        if step is not None and step.role is not None:
+            magic |= {
+                "role_name": step.role.name.rpartition(".")[2],
+                "role_path": str(step.role.path.resolve()),
+                "ansible_role_name": step.role.name,
+                "ansible_parent_role_names": [parent.name for parent in reversed(step.role.parents)],
+                "ansible_parent_role_paths": [str(parent.path) for parent in reversed(step.role.parents)],
+            }
+        return magic
+
+
+def load_vars_files(scope: PlayScope, name: str, world: VariableWorld) -> Layers:
+    """The play's vars_files for a host: each a name, or a list of which the first that exists is taken."""
+    layers: Layers = []
+    for entry in scope.play.vars_files:
+        choices = list(entry) if isinstance(entry, list | tuple) else [entry]
+        variables = world.of_play(name, scope)
+        rendered = [world.renderer().render(choice, variables) for choice in choices]
+        found = _first_existing(rendered, world.playbook.parent)
+        if found is None:
+            raise InputError(
+                f"vars_files: none of {', '.join(map(str, rendered))} exists",
+                origin=getattr(choices[0], "origin", scope.play.origin),
+                fix=f"paths are taken from {world.playbook.parent}",
+            )
+        content = load_yaml(found, vault=world.settings.decrypt)
+        if content is not None and not isinstance(content, Mapping):
+            raise InputError(f"{found} must hold variables: name: value")
+        layers.append(content or {})
+        scope.files[name] = layers
+    return layers
+
+
+def _first_existing(names: Sequence[Any], folder: Path) -> Path | None:
+    for name in names:
+        for place in (folder / "vars" / str(name), folder / str(name)):
+            if place.is_file():
+                return place
+    return None

@@ -1,0 +1,114 @@
+"""What everything in a run shares: settings, variables, connections, events, and whether it is being stopped."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from cleanslate.errors import Interrupted
+from cleanslate.model import Diff, Result, Status
+from cleanslate.redaction import Secrets
+from cleanslate.runner.bus import Bus
+from cleanslate.runner.settings import RunSettings
+from cleanslate.runner.variables import VariableWorld
+
+if TYPE_CHECKING:
+    from cleanslate.connect.target import Connections
+    from cleanslate.runner.execute import StepRun
+
+CENSORED = {"censored": "the output has been hidden: the step says no_log"}
+
+
+class World:
+    """One for a run; given to everything below it."""
+
+    def __init__(
+        self, settings: RunSettings, variables: VariableWorld, connections: Connections, bus: Bus, secrets: Secrets
+    ) -> None:
+        self.settings = settings
+        self.variables = variables
+        self.connections = connections
+        self.bus = bus
+        self.secrets = secrets
+        self.stop_requested = threading.Event()
+        self.draining = False  # `always` parts are running after a stop; they may wait and retry
+        self.step_ids: dict[int, int] = {}
+
+    @property
+    def check(self) -> bool:
+        """Whether the run only foretells."""
+        return self.settings.check
+
+    # ------------------------------------------------------------------ events
+
+    def step_id(self, step: object) -> int:
+        """A small number for a step, the same for every host."""
+        return self.step_ids.setdefault(id(step), len(self.step_ids) + 1)
+
+    def progress(self, run: StepRun, text: str, facts: Mapping[str, Any]) -> None:
+        """A step says what is happening now."""
+        if run.done.no_log:
+            return
+        item = {"item": run.item_label} if run.item_label is not None else {}
+        self.bus.emit("host.progress", step=self.step_id(run.step), host=run.host, text=text, facts=facts, **item)
+
+    def retrying(self, run: StepRun, attempt: int, attempts: int, delay: float, result: Result) -> None:
+        """A step is about to be tried again."""
+        text = "" if run.done.no_log else str(result.data.get("msg") or result.data.get("stderr") or "")
+        self.bus.emit(
+            "host.retry",
+            step=self.step_id(run.step),
+            host=run.host,
+            attempt=attempt,
+            retries=attempts - 1,
+            delay=delay,
+            text=text[:500],
+        )
+
+    def item_finished(self, run: StepRun, label: str, result: Result) -> None:
+        """One item of a loop is done."""
+        hidden = run.done.no_log
+        self.bus.emit(
+            "item.finished",
+            step=self.step_id(run.step),
+            host=run.host,
+            item="(hidden)" if hidden else label,
+            status=result.status.value,
+            seconds=round(result.seconds, 4),
+            result=CENSORED if hidden else result.data,
+            diffs=[] if hidden else diffs_of(result.diffs),
+        )
+
+    def warning(self, text: str, origin: Any = None) -> None:
+        """Something people should know that stops nothing."""
+        self.bus.emit("run.warning", text=text, origin=str(origin) if origin else None)
+
+    # ------------------------------------------------------------------ stopping
+
+    def sleep(self, seconds: float) -> None:
+        """Wait between tries; a run that is being stopped does not."""
+        if self.draining:
+            time.sleep(seconds)
+        elif self.stop_requested.wait(seconds):
+            raise Interrupted("the run was stopped")
+
+    def stop(self) -> None:
+        """Start nothing new, end what is under way on the targets, and let `always` parts run (Ctrl-C, SIGTERM)."""
+        self.stop_requested.set()
+        threading.Thread(target=self.connections.cancel, name="cleanslate-stop", daemon=True).start()
+
+
+def diffs_of(diffs: list[Diff]) -> list[dict[str, Any]]:
+    """Diffs as JSON types."""
+    return [{"header": diff.header, "before": diff.before, "after": diff.after} for diff in diffs]
+
+
+def worst_exit(results: list[Result]) -> int:
+    """The exit code that these failures end the run with: a wedged GPU before a lost host before a failed step."""
+    codes = [4 if one.status is Status.UNREACHABLE else one.exit_code for one in results if one.failed]
+    for code in (6, 5, 1, 2, 4):
+        if code in codes:
+            return code
+    return 0
