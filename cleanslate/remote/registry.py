@@ -5,8 +5,9 @@
         return {"exists": ...}
 
 A call gets the `Call` first, then its named arguments (JSON types). It returns a dict of JSON types, or
-`(dict, bytes)`. It raises `Failed(kind, message, **details)` for what the step must know (`missing`, `denied`,
-`exists`, `wrong`, `unsupported`); any other exception reaches the controller as kind `bug` with its traceback.
+`(dict, bytes)`, or for what may be large `(dict, binary file)`: that is sent piece by piece, then closed.
+It raises `Failed(kind, message, **details)` for what the step must know (`missing`, `denied`, `exists`,
+`wrong`, `unsupported`); any other exception reaches the controller as kind `bug` with its traceback.
 A call that waits must look at `call.left()` (seconds to its deadline) and `call.cancelled` often, and tell
 what it sees through `call.progress`. Whatever it starts and does not detach on purpose must be ended when the
 call ends (see `call.own`).

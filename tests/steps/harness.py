@@ -42,6 +42,9 @@ class DirectTarget:
         except Failed as error:
             raise CallFailed(error.kind, error.message, error.details) from None
         values, out = answer if isinstance(answer, tuple) else (answer, b"")
+        if hasattr(out, "read"):
+            with out:
+                out = out.read()
         if sink is not None:
             sink.write(out)
             out = b""

@@ -1,0 +1,335 @@
+"""The agent: answers framed requests from its standard input until it closes, then ends what they started.
+
+A frame is two big-endian 32-bit lengths, that many bytes of JSON, that many bytes of data. The controller sends
+{"modules": {name: [size, is_code]}} with the modules' bytes, compressed; {id, call, arguments, left, read_only, blob}
+where blob is null, "whole" (the data is all of it) or its size (chunks follow); {id, chunk}, {id, end}; {id, cancel}.
+The agent sends {hello}; {id, progress}; {id, credit} (bytes that may follow); {id, chunk} with bulk data; and at last
+{id, answer} or {id, failed: {kind, message, details}}.
+"""
+
+import importlib
+import io
+import json
+import os
+import sys
+import threading
+import time
+import zlib
+
+from cleanslate.remote.registry import Call, Failed
+
+CHUNK = 262144  # bytes of bulk data in one frame
+WINDOW = 2097152  # bytes of one call's blob that may be on their way or waiting
+GRACE = 2.0  # seconds from TERM to KILL
+SLACK = 1.0  # seconds after KILL until a call that does not return is given up
+
+
+def pack(header, data=b""):
+    """Make a frame of a dict and bytes."""
+    text = json.dumps(header, separators=(",", ":")).encode()
+    return len(text).to_bytes(4, "big") + len(data).to_bytes(4, "big") + text + data
+
+
+def signal_group(process, number):
+    """Signal the process group that a Popen leads; whether there still is one (0 only asks)."""
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+class Blob:
+    """What is sent along with a call, as a file to read from; asks for more as it is read."""
+
+    def __init__(self, call, size):
+        self.size = size
+        self._call = call
+        self._ready = threading.Condition()
+        self._data = bytearray()
+        self._ended = False
+        self._owed = 0  # bytes read for which no credit was given yet
+
+    def feed(self, data):
+        """Add what came in (the reader's side)."""
+        with self._ready:
+            self._data += data
+            self._ready.notify()
+
+    def finish(self):
+        """No more will come; wakes a reader, also one that was cancelled."""
+        with self._ready:
+            self._ended = True
+            self._ready.notify_all()
+
+    def read(self, size=-1):
+        """Give up to `size` bytes, waiting for at least one; everything when negative; nothing at the end."""
+        if size is None or size < 0:
+            return b"".join(iter(lambda: self.read(CHUNK), b""))
+        with self._ready:
+            while not self._data and not self._ended:
+                self._ready.wait()
+            if self._call.reason:
+                raise Failed(self._call.reason, "the call was ended while it was being sent its data")
+            data = bytes(self._data[:size])
+            del self._data[:size]
+            self._owed += len(data)
+            credit, self._owed = (self._owed, 0) if self._owed >= WINDOW // 4 else (0, self._owed)
+        if credit:
+            self._call.agent.send({"id": self._call.id, "credit": credit})
+        return data
+
+
+class CallUnderWay(Call):
+    """A call that runs in its own thread. `reason` says why it was ended early: `deadline`, `cancelled` or `lost`."""
+
+    def __init__(self, agent, header, data):
+        super().__init__(left=header["left"])
+        self.agent = agent
+        self.id = header["id"]
+        self.deadline = time.monotonic() + header["left"]
+        self.reason = None
+        self.owned = []
+        self.next_look = self.deadline  # when the watcher has something to do
+        self.looks = 0
+        if header["blob"] == "whole":
+            self.blob = io.BytesIO(data)
+        elif header["blob"] is not None:
+            self.blob = Blob(self, header["blob"])
+
+    def left(self):
+        """Seconds until the deadline."""
+        return self.deadline - time.monotonic()
+
+    def progress(self, **facts):
+        """Send what is seen now to the controller."""
+        self.agent.send({"id": self.id, "progress": facts})
+
+    def own(self, process):
+        """Keep a Popen in mind; one that comes after the end is ended at once."""
+        self.owned.append(process)
+        if self.reason:
+            signal_group(process, 15)
+
+    def stop(self, reason):
+        """Ask the call to end: it is told, and what it owns gets TERM."""
+        self.reason = reason
+        self.cancelled.set()
+        if isinstance(self.blob, Blob):
+            self.blob.finish()
+        for process in self.owned:
+            signal_group(process, 15)
+
+    def end_groups(self):
+        """Wait until no process group is left of what a stopped call owned; KILL after the grace."""
+        give_up = time.monotonic() + GRACE
+        for process in self.owned:
+            while process.poll() is None or signal_group(process, 0):
+                if time.monotonic() > give_up:
+                    signal_group(process, 9)
+                    break
+                time.sleep(0.02)
+
+
+class Agent:
+    """Reads requests from `source`, runs each in a thread, writes frames to the descriptor `sink`."""
+
+    def __init__(self, source, sink, sources):
+        self.source = source
+        self.sink = sink
+        self.sources = sources
+        self.calls = {}
+        self._writing = threading.Lock()
+        self._changed = threading.Condition()
+
+    def send(self, header, data=b""):
+        """Send one frame."""
+        self._write(pack(header, data))
+
+    def _write(self, frame):
+        with self._writing:
+            try:
+                while frame:
+                    frame = frame[os.write(self.sink, frame) :]
+            except OSError:
+                pass  # the reader sees the end of its input too, and ends everything
+
+    def serve(self):
+        """Answer until the input closes, then end every call under way."""
+        threading.Thread(target=self._watch, daemon=True).start()
+        read = self.source.read
+        while True:
+            sizes = read(8)
+            if len(sizes) < 8:
+                break
+            size = int.from_bytes(sizes[:4], "big")
+            header, data = read(size), read(int.from_bytes(sizes[4:], "big"))
+            if len(header) < size:
+                break
+            self._take(json.loads(header), data)
+        self._end_all()
+
+    def _take(self, header, data):
+        if "modules" in header:
+            self._learn(header["modules"], zlib.decompress(data))
+        elif "call" in header:
+            call = CallUnderWay(self, header, data)
+            with self._changed:
+                self.calls[call.id] = call
+                self._changed.notify_all()
+            threading.Thread(target=self._run, args=(call, header), daemon=True).start()
+        else:
+            call = self.calls.get(header["id"])
+            if call is None:
+                return  # it has answered already
+            if "chunk" in header:
+                call.blob.feed(data)
+            elif "end" in header:
+                call.blob.finish()
+            elif "cancel" in header:
+                self._stop(call, "cancelled")
+
+    def _learn(self, modules, data):
+        at = 0
+        for name, (size, is_code) in modules.items():
+            part = data[at : at + size]
+            self.sources[name] = part if is_code else part.decode()
+            at += size
+
+    # ------------------------------------------------------------------ one call
+
+    def _run(self, call, header):
+        try:
+            answer, bulk = self._answer(call, header), b""
+            if isinstance(answer, tuple):
+                answer, bulk = answer
+            self._send_bulk(call, bulk)
+            last = pack({"id": call.id, "answer": answer})
+        except Failed as error:
+            last = self._failure(call, call.reason or error.kind, error.message, error.details)
+        except BaseException as error:  # noqa: BLE001 - whatever a call does, it is answered
+            last = self._failure(call, call.reason or "bug", *self._tell(error))
+        if call.reason:
+            call.end_groups()
+        with self._changed:
+            known = self.calls.pop(call.id, None)
+            self._changed.notify_all()
+        if known is not None:
+            self._write(last)
+
+    def _answer(self, call, header):
+        module, _, function = header["call"].partition(".")
+        found = getattr(importlib.import_module("cleanslate.remote." + module), function, None)
+        if not getattr(found, "is_call", False):
+            raise Failed("bug", "there is no call " + header["call"])
+        if header["read_only"] and not found.read_only:
+            raise Failed("refused", header["call"] + " changes something on the target, and only reading was allowed")
+        return found(call, **header["arguments"])
+
+    def _send_bulk(self, call, bulk):
+        if isinstance(bulk, (bytes, bytearray)):
+            bulk = io.BytesIO(bulk)
+        with bulk:
+            for chunk in iter(lambda: bulk.read(CHUNK), b""):
+                if call.reason:
+                    raise Failed(call.reason, "the call was ended while it was sending its answer")
+                self.send({"id": call.id, "chunk": True}, chunk)
+
+    @staticmethod
+    def _failure(call, kind, message, details):
+        return pack({"id": call.id, "failed": {"kind": kind, "message": message, "details": details}})
+
+    @staticmethod
+    def _tell(error):
+        import traceback
+
+        lines = traceback.format_exception(type(error), error, error.__traceback__)
+        return "{}: {}".format(type(error).__name__, error), {"traceback": "".join(lines)}
+
+    # ------------------------------------------------------------------ ending calls
+
+    def _stop(self, call, reason):
+        with self._changed:
+            if call.reason is None:
+                call.stop(reason)
+                call.looks, call.next_look = 1, time.monotonic() + GRACE
+                self._changed.notify_all()
+
+    def _watch(self):
+        """End calls at their deadline, KILL what TERM did not end, give up on calls that never return."""
+        while True:
+            with self._changed:
+                now = time.monotonic()
+                due = [call for call in self.calls.values() if call.next_look <= now]
+                if not due:
+                    first = min((call.next_look for call in self.calls.values()), default=now + 3600)
+                    self._changed.wait(first - now)
+                    continue
+            for call in due:
+                self._look(call)
+
+    def _look(self, call):
+        if call.looks == 0:
+            self._stop(call, "deadline")
+        elif call.looks == 1:
+            for process in call.owned:
+                signal_group(process, 9)
+            call.looks, call.next_look = 2, time.monotonic() + SLACK
+        else:
+            with self._changed:
+                known = self.calls.pop(call.id, None)
+                self._changed.notify_all()
+            if known is not None:
+                self._write(self._failure(call, call.reason, "it does not end, even after KILL", {"stuck": True}))
+
+    def _end_all(self):
+        for call in list(self.calls.values()):
+            self._stop(call, "lost")
+        with self._changed:
+            self._changed.wait_for(lambda: not self.calls, GRACE + 2 * SLACK)
+        os._exit(0)
+
+
+def settle():
+    """Give this process what a login would have, and take the protocol's descriptors out of children's reach."""
+    sink = os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    os.close(null)
+    os.environ.setdefault("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+    if not {"HOME", "USER", "LOGNAME", "SHELL"} <= os.environ.keys():
+        _fill_from_passwd()
+    try:
+        os.getcwd()
+        usable = os.access(".", os.X_OK)
+    except OSError:
+        usable = False
+    if not usable:  # the folder of the user who became another one
+        os.chdir(next(folder for folder in (os.environ.get("HOME", ""), "/") if os.access(folder, os.X_OK)))
+    return sink
+
+
+def _fill_from_passwd():
+    import pwd
+
+    try:
+        user = pwd.getpwuid(os.getuid())
+    except KeyError:
+        return
+    for name, value in (("HOME", user.pw_dir), ("USER", user.pw_name), ("LOGNAME", user.pw_name)):
+        os.environ.setdefault(name, value)
+    os.environ.setdefault("SHELL", user.pw_shell or "/bin/sh")
+
+
+def main(source, sources, marker):
+    """Say hello behind `marker` (whatever a login shell printed before it is noise), then serve."""
+    sink = settle()
+    os.write(sink, marker)
+    agent = Agent(source, sink, sources)
+    magic = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER.hex()
+    version = "{}.{}.{}".format(*sys.version_info[:3])
+    agent.send({"hello": {"python": version, "magic": magic, "pid": os.getpid(), "uid": os.getuid()}})
+    agent.serve()
