@@ -267,6 +267,9 @@ class StepContext(Protocol):
         the including file's folder, the playbook's `folder`, the playbook's own. Raises StepFailed, naming all places.
         """
 
+    def decrypt(self, envelope: str) -> str:
+        """The plain text of a vault envelope (`$ANSIBLE_VAULT;...`); InputError where no key opens it."""
+
     def secret(self, text: str) -> None:
         """Redact this text from now on, wherever it would be shown or written."""
 

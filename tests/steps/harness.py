@@ -66,7 +66,7 @@ class DirectTarget:
 class Context:
     """A StepContext for tests: plain variables, controller files from one folder."""
 
-    def __init__(self, target, *, variables=None, folder=None, environment=None, deadline=60.0, check=False):
+    def __init__(self, target, *, variables=None, folder=None, environment=None, deadline=60.0, vault=None):
         self.host = "here"
         self.target = target
         self.variables = variables or {}
@@ -77,6 +77,7 @@ class Context:
         self.told: list[tuple[str, dict]] = []
         self.warnings: list[str] = []
         self.secrets: list[str] = []
+        self.vault = vault
 
     def read(self, call, /, *, within=None, blob=None, on_progress=None, **arguments):
         return self.target.call(
@@ -116,6 +117,9 @@ class Context:
             if place.exists():
                 return place
         raise StepFailed(f'no file "{name}"')
+
+    def decrypt(self, envelope):
+        return self.vault(envelope)
 
     def secret(self, text):
         self.secrets.append(text)

@@ -1,0 +1,55 @@
+"""Content of files as people see it in a diff, and the words that commands print."""
+
+from __future__ import annotations
+
+import hashlib
+
+from cleanslate.model import Diff
+
+SHOWN = 100 * 1024
+"""Larger contents are named, not shown, in a diff."""
+
+
+def content_diff(path: str, before: bytes | None, after: bytes | None, *, size: int | None = None) -> Diff:
+    """A diff of two contents (None: no file). `size` is the size of a `before` too large to have been read."""
+    if size is not None:
+        return Diff(path, f"({size} bytes, too large to show)\n", _named(after))
+    if _shows(before) and _shows(after):
+        return Diff(path, _decoded(before), _decoded(after))
+    return Diff(path, _named(before), _named(after))
+
+
+def _shows(content: bytes | None) -> bool:
+    if content is None:
+        return True
+    if len(content) > SHOWN or b"\0" in content:
+        return False
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _decoded(content: bytes | None) -> str | None:
+    return None if content is None else content.decode()
+
+
+def _named(content: bytes | None) -> str | None:
+    if content is None:
+        return None
+    what = "too large to show" if len(content) > SHOWN else "not text" if not _shows(content) else "text"
+    return f"({len(content)} bytes, {what}, SHA-1 {sha1(content)})\n"
+
+
+def sha1(content: bytes) -> str:
+    """Ansible's `checksum` of a content."""
+    return hashlib.sha1(content, usedforsecurity=False).hexdigest()
+
+
+def md5(content: bytes) -> str | None:
+    """Ansible's `md5sum` of a content; None where the system forbids MD5."""
+    try:
+        return hashlib.md5(content, usedforsecurity=False).hexdigest()
+    except ValueError:
+        return None

@@ -1,0 +1,97 @@
+"""Keep what ansible-core makes of every case: `python -m tests.steps.record_outcomes PLAYBOOK-COMMAND [STEP...]`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import yaml
+
+from tests.steps import recorded, web
+
+
+def record(step: str, ansible: str, root: Path) -> dict:
+    cases = recorded.cases_of(step)
+    with web.serve() as address:
+        tasks, places = [], []
+        for number, case in enumerate(cases):
+            here = {}
+            for phase in ("check", "apply"):
+                folder = root / str(number) / phase / "workdir"
+                recorded.plant(folder, case.get("tree") or {})
+                here[phase] = {"workdir": str(folder), "web": address}
+            sources = root / str(number) / "sources"
+            recorded.plant(sources, case.get("sources") or {})
+            for phase in ("check", "apply", "again"):
+                known = here["check" if phase == "check" else "apply"]
+                known["sources"] = str(sources)
+                tasks.append(task(step, case, phase, number, known))
+            places.append(here)
+        result = play(ansible, root, tasks, len(cases))
+    return {case["case"]: outcome(result[str(n)], places[n]) for n, case in enumerate(cases)}
+
+
+def task(step: str, case: dict, phase: str, number: int, places: dict) -> dict:
+    made = {
+        "name": f"{case['case']} ({phase})",
+        f"ansible.builtin.{step}": recorded.fill(case.get("args") or {}, places),
+        "register": f"r_{number}_{phase}",
+        "ignore_errors": True,
+        "diff": True,
+        "check_mode": phase == "check",
+    }
+    if "environment" in case:
+        made["environment"] = recorded.fill(case["environment"], places)
+    if "vars" in case:
+        made["vars"] = case["vars"]
+    return made
+
+
+def play(ansible: str, root: Path, tasks: list[dict], count: int) -> dict:
+    pairs = ", ".join(
+        f"'{n}': {{{', '.join(f'{p!r}: r_{n}_{p}' for p in ('check', 'apply', 'again'))}}}" for n in range(count)
+    )
+    out = root / "results.json"
+    tasks.append({"ansible.builtin.copy": {"dest": str(out), "content": "{{ {" + pairs + "} | to_json }}"}})
+    playbook = root / "playbook.yml"
+    hosts = {"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": tasks}
+    playbook.write_text(yaml.safe_dump([hosts], sort_keys=False))
+    environment = {
+        **os.environ,
+        "ANSIBLE_LOCALHOST_WARNING": "0",
+        "ANSIBLE_INVENTORY_UNPARSED_WARNING": "0",
+        "ANSIBLE_PIPELINING": "1",
+    }
+    done = subprocess.run([ansible, str(playbook)], env=environment, cwd=root, capture_output=True, text=True)
+    assert out.exists(), done.stdout[-3000:] + done.stderr[-3000:]
+    return json.loads(out.read_text())
+
+
+def outcome(result: dict, places: dict) -> dict:
+    kept = {}
+    for phase in ("check", "apply", "again"):
+        known = dict(places["check" if phase == "check" else "apply"])
+        kept[phase] = recorded.plain(result[phase], known)
+        if phase != "again":
+            diffs = recorded.plain(recorded.texts(result[phase].get("diff")), known)
+            if diffs:
+                kept[phase]["diff"] = diffs
+    kept["tree"] = recorded.plain(recorded.snapshot(Path(places["apply"]["workdir"])), places["apply"])
+    return kept
+
+
+def main() -> None:
+    ansible, *steps = sys.argv[1:]
+    for step in steps or recorded.steps_with_cases():
+        with tempfile.TemporaryDirectory(prefix="outcomes") as root:
+            found = record(step, ansible, Path(root))
+        recorded.outcomes_path(step).write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+        print(step, len(found))
+
+
+if __name__ == "__main__":
+    main()

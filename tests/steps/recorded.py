@@ -1,0 +1,146 @@
+"""Cases whose right outcome was taken from ansible-core: their trees, what is compared, and where it is kept.
+
+A case is an entry of `cases/STEP.yml`:
+
+    - case: one sentence
+      tree: {path: content, folder/: , link: "-> target", file: {content: text, mode: "0600"}}   # below the workdir
+      sources: {...}                # the same, on the controller
+      args: {...}                   # {{ workdir }} and {{ sources }} (and {{ web }}) are replaced as text
+      environment: {...}
+      differs: {field: why}         # where we differ from Ansible on purpose; `check`, `again`, `tree`, `diff`, too
+
+`python -m tests.steps.record_outcomes` runs them with ansible-core and writes `outcomes/STEP.json`, which
+test_outcomes.py compares with ours.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).parent
+# These are different in every run, or belong to how Ansible works and not to what it did.
+VOLATILE = {
+    "ansible_facts", "delta", "deprecations", "diff", "elapsed", "end", "exception", "failed_when_result", "invocation",
+    "start", "warnings", "atime", "ctime", "mtime", "dev", "inode", "block_size", "blocks", "version",
+    "_ansible_no_log", "_ansible_parsed", "date", "server", "last_modified",
+}  # fmt: skip
+WHO = {"uid": 0, "gid": 0, "owner": "root", "group": "root", "pw_name": "root", "gr_name": "root"}
+
+
+def steps_with_cases() -> list[str]:
+    return sorted(path.stem for path in (HERE / "cases").glob("*.yml"))
+
+
+def cases_of(step: str) -> list[dict[str, Any]]:
+    return yaml.safe_load((HERE / "cases" / f"{step}.yml").read_text())
+
+
+def outcomes_path(step: str) -> Path:
+    return HERE / "outcomes" / f"{step}.json"
+
+
+def outcomes_of(step: str) -> dict[str, Any]:
+    return json.loads(outcomes_path(step).read_text())
+
+
+def plant(folder: Path, tree: dict[str, Any]) -> None:
+    """Make a case's files; modes are exact, whatever the umask."""
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    later = []
+    for name, what in tree.items():
+        path = folder / name.rstrip("/")
+        for parent in reversed(path.relative_to(folder).parents):
+            if not (folder / parent).exists():
+                (folder / parent).mkdir()
+                (folder / parent).chmod(0o755)
+        if name.endswith("/"):
+            path.mkdir(exist_ok=True)
+            path.chmod(int((what or {}).get("mode", "0755"), 8))
+        elif isinstance(what, str) and what.startswith("-> "):
+            path.symlink_to(what[3:])
+        elif isinstance(what, str) and what.startswith("= "):
+            later.append((path, folder / what[2:]))
+        else:
+            given = what if isinstance(what, dict) else {"content": what}
+            content = given.get("content", "")
+            path.write_bytes(bytes.fromhex(given["hex"]) if "hex" in given else content.encode())
+            path.chmod(int(given.get("mode", "0644"), 8))
+            if "mtime" in given:
+                os.utime(path, (given["mtime"], given["mtime"]))
+    for path, target in later:
+        os.link(target, path)
+
+
+def snapshot(folder: Path) -> dict[str, list[str]]:
+    """Everything below a folder: kind, mode, and content (of a link: where it leads)."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        info = path.lstat()
+        name, mode = str(path.relative_to(folder)), f"{stat.S_IMODE(info.st_mode):04o}"
+        if stat.S_ISLNK(info.st_mode):
+            found[name] = ["link", "", str(path.readlink())]
+        elif stat.S_ISDIR(info.st_mode):
+            found[name] = ["folder", mode, ""]
+        else:
+            found[name] = ["file", mode, path.read_bytes().decode("utf-8", "backslashreplace")]
+    return found
+
+
+def fill(value: Any, places: dict[str, str]) -> Any:
+    """Replace {{ workdir }} and the like in every text, as text."""
+    if isinstance(value, str):
+        for name, place in places.items():
+            value = value.replace("{{ " + name + " }}", place)
+        return value
+    if isinstance(value, list):
+        return [fill(item, places) for item in value]
+    if isinstance(value, dict):
+        return {fill(key, places): fill(item, places) for key, item in value.items()}
+    return value
+
+
+def plain(value: Any, places: dict[str, str]) -> Any:
+    """The comparable part of a result: places as {{ workdir }}, nothing volatile, folders without their size."""
+    if isinstance(value, str):
+        for name, place in places.items():
+            value = value.replace(place, "{{ " + name + " }}")
+        return value
+    if isinstance(value, list):
+        return [plain(item, places) for item in value]
+    if isinstance(value, dict):
+        folder = value.get("state") == "directory" or value.get("isdir") is True
+        return {
+            key: plain(item, places)
+            for key, item in value.items()
+            if key not in VOLATILE and not (folder and key in ("size", "nlink"))
+        }
+    return value
+
+
+def owned(value: Any) -> Any:
+    """The same result as if root had made it, for whoever runs the tests."""
+    import grp
+    import pwd
+
+    me = {"uid": os.geteuid(), "gid": os.getegid()}
+    me["owner"] = me["pw_name"] = pwd.getpwuid(me["uid"]).pw_name
+    me["group"] = me["gr_name"] = grp.getgrgid(me["gid"]).gr_name
+    if isinstance(value, list):
+        return [owned(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {k: WHO[k] if k in WHO and v == me[k] else owned(v) for k, v in value.items()}
+
+
+def texts(diffs: Any) -> list[list[str]]:
+    """Ansible's diffs of content as [before, after]; those of attributes are left out."""
+    found = [diffs] if isinstance(diffs, dict) else diffs or []
+    pairs = [[diff.get("before"), diff.get("after")] for diff in found if isinstance(diff, dict)]
+    return [pair for pair in pairs if all(isinstance(text, str) for text in pair) and pair[0] != pair[1]]
