@@ -118,7 +118,7 @@ class Inventory:
     sources: list[Path] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
-    variable_files: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)  # read once, by place
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)  # the inventory room's own
 
 
 # --------------------------------------------------------------------------- playbook
@@ -190,6 +190,7 @@ class Role:
     argument_specs: SourceMap | None = None
     keywords: Keywords = field(default_factory=Keywords)
     origin: Origin | None = None
+    tasks_from: str = "main"  # also the entry point of the argument_specs that counts
 
 
 @dataclass(eq=False)
@@ -207,6 +208,8 @@ class Step:
     origin: Origin
     name: SourceText | None = None
     role: Role | None = None
+    inherit: Keywords = field(default_factory=Keywords)
+    """What stands around the step (block, role, play) without its own keywords: what an include's steps take over."""
     # What an import stood for, found at load: the imported nodes replace it, so runners never see imports.
 
     @property
@@ -245,6 +248,7 @@ class Play:
     gather_facts: Any = None  # None: gather when something in the play may need facts (Ansible: always)
     gather_subset: Any = None
     roles: tuple[Role, ...] = ()
+    imported_roles: tuple[Role, ...] = ()  # by import_role, in the order written; their steps stand among the others
     pre_tasks: tuple[Node, ...] = ()
     tasks: tuple[Node, ...] = ()
     post_tasks: tuple[Node, ...] = ()

@@ -1,0 +1,103 @@
+"""Finds and reads group_vars and host_vars, as files and as folders, once for each inventory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cleanslate.errors import InputError, Origin, Problem
+from cleanslate.model import Inventory, SourceMap
+from cleanslate.yamlfile import Decrypt, load_yaml, shown_path
+
+SUFFIXES = ("", ".yml", ".yaml", ".json")
+"""In this order; the first that exists is read, the others are not (Ansible's rule)."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Some variables of a host and where they come from, as people are told."""
+
+    label: str
+    values: SourceMap
+
+
+def file_layers(inventory: Inventory, folder: Path, name: str, vault: Decrypt | None) -> tuple[Layer, ...]:
+    """Read the variables that a `group_vars` or `host_vars` folder holds for a group or host, low to high.
+
+    Raises InputError with every mistake of its files.
+    """
+    place = (folder, name)
+    known: tuple[Layer, ...] | None = inventory.cache.get(place)
+    if known is None:
+        known = _read(inventory, folder, name, vault) if _exists(inventory, folder, name) else ()
+        inventory.cache[place] = known
+    return known
+
+
+def names_in(inventory: Inventory, folder: Path) -> frozenset[str]:
+    """The names of what lies in a folder; looked up once."""
+    names: frozenset[str] | None = inventory.cache.get(folder)
+    if names is None:
+        try:
+            names = frozenset(path.name for path in folder.iterdir())
+        except OSError:  # most inventories have no such folder
+            names = frozenset()
+        inventory.cache[folder] = names
+    return names
+
+
+def _exists(inventory: Inventory, folder: Path, name: str) -> bool:
+    names = names_in(inventory, folder)
+    return any(name + suffix in names for suffix in SUFFIXES)
+
+
+def _read(inventory: Inventory, folder: Path, name: str, vault: Decrypt | None) -> tuple[Layer, ...]:
+    present = [folder / (name + suffix) for suffix in SUFFIXES if name + suffix in names_in(inventory, folder)]
+    chosen = present[0]
+    for passed_over in present[1:]:
+        inventory.warnings.append(
+            Problem(
+                f'not read, because "{chosen.name}" lies beside it',
+                Origin(shown_path(passed_over)),
+                f"move it into {folder.name}/{name}/",
+                "warning",
+            )
+        )
+    layers: list[Layer] = []
+    problems: list[Problem] = []
+    for path in _files_below(chosen) if chosen.is_dir() else [chosen]:
+        try:
+            layers.append(_layer(inventory, path, vault))
+        except InputError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise InputError(problems=problems)
+    return tuple(layer for layer in layers if layer.values)
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """The variable files of a folder, by name, those of the folders in it too."""
+    found: list[Path] = []
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or path.name.endswith("~"):
+            continue
+        if path.is_dir():
+            found.extend(_files_below(path))
+        elif path.suffix in SUFFIXES:
+            found.append(path)
+    return found
+
+
+def _layer(inventory: Inventory, path: Path, vault: Decrypt | None) -> Layer:
+    inventory.files.append(path)
+    values = load_yaml(path, vault=vault)
+    file = shown_path(path)
+    if values is None:
+        values = SourceMap(origin=Origin(file))
+    if not isinstance(values, SourceMap):
+        raise InputError(
+            "the file holds no map of variables",
+            origin=getattr(values, "origin", None) or Origin(file),
+            fix="write name: value, without dashes",
+        )
+    return Layer(file, values)
