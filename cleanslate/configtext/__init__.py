@@ -25,6 +25,20 @@ from cleanslate.configtext.values import (
     without,
 )
 
+__all__ = [
+    "FORMATS",
+    "MISSING",
+    "Edit",
+    "EditRefused",
+    "edit",
+    "format_of",
+    "load",
+    "lookup",
+    "parse_path",
+    "same",
+    "wanted_value",
+]
+
 FORMATS = ("json", "yaml", "toml", "ini", "env")
 _ENDINGS = {
     ".json": "json",
