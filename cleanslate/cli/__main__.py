@@ -1,0 +1,59 @@
+"""The `inv` command: Invoke with our tasks bundled, so that it works from any folder."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from invoke import ParseError, Program
+from invoke.exceptions import Exit, UnexpectedExit
+
+import cleanslate
+from cleanslate.cli import namespace
+from cleanslate.cli.settings import project_root
+
+
+class Inv(Program):  # type: ignore[misc]  # invoke has no types
+    """Invoke's program; a command line that cannot be understood exits with 64, as wrong input does."""
+
+    def parse_collection(self) -> None:
+        """Take our tasks, and the settings of the repository that the person stands in."""
+        super().parse_collection()
+        root = project_root()
+        self.config.set_project_location(str(root))
+        self.config.load_project()
+
+    def run(self, argv: Any = None, exit: bool = True) -> None:
+        """Run the command line."""
+        try:
+            self._run(argv)
+        except ParseError as error:
+            print(f"error: {error}", file=sys.stderr)
+            print("see: inv --list, inv TASK --help", file=sys.stderr)
+            sys.exit(64)
+        except UnexpectedExit as error:
+            sys.exit(error.result.exited)
+        except Exit as error:
+            if error.message:
+                print(error.message, file=sys.stderr)
+            sys.exit(error.code)
+        except KeyboardInterrupt:
+            sys.exit(130)
+
+    def _run(self, argv: Any) -> None:
+        self.create_config()
+        self.parse_core(argv)
+        self.parse_collection()
+        self.parse_tasks()
+        self.parse_cleanup()
+        self.update_config()
+        self.execute()
+
+
+def main() -> None:
+    """Start here."""
+    Inv(name="cleanslate", binary="inv", version=cleanslate.__version__, namespace=namespace).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""`inv check`, `inv test`, `inv fix`: the gate, and its parts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+_CODE = ("cleanslate", "tests", "benchmarks", "tasks.py")
+
+
+def _gate(*, fast: bool, static: bool) -> list[tuple[str, list[str]]]:
+    """Every check of the gate, with its command; cheap ones first."""
+    python = sys.executable
+    tests = [python, "-m", "pytest", *_parallel(), *(["-m", "not slow"] if fast else [])]
+    gate = [
+        ("format", [python, "-m", "ruff", "format", "--check", *_CODE]),
+        ("lint", [python, "-m", "ruff", "check", *_CODE]),
+        ("types", [python, "-m", "mypy"]),
+        ("imports", [str(Path(python).parent / "lint-imports"), "--no-cache"]),
+        ("docs are fresh", [python, "-m", "cleanslate.cli", "docs", "--check"]),
+        ("playbooks", [python, "-m", "cleanslate.cli", "lint"]),
+    ]
+    return gate if static else [*gate, ("tests", tests)]
+
+
+def check(root: Path, *, fast: bool, static: bool) -> int:
+    """Run every check, also after one has failed; 0 only when all passed."""
+    _bring_tools(root)
+    failed: list[str] = []
+    for name, command in _gate(fast=fast, static=static):
+        began = time.monotonic()
+        print(f"── {name}", flush=True)
+        code = subprocess.run(command, cwd=root).returncode
+        print(f"── {name}: {'ok' if code == 0 else 'FAILED'} in {time.monotonic() - began:.1f}s", flush=True)
+        if code:
+            failed.append(name)
+    print(f"gate: {'passed' if not failed else 'FAILED: ' + ', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def test(root: Path, paths: Sequence[str], *, fast: bool, match: str | None) -> int:
+    """Run the tests, or some of them; gives pytest's exit code."""
+    _bring_tools(root)
+    command = [sys.executable, "-m", "pytest", *(_parallel() if not paths else [])]
+    if fast:
+        command += ["-m", "not slow"]
+    if match:
+        command += ["-k", match]
+    return subprocess.run([*command, *paths], cwd=root).returncode
+
+
+def fix(root: Path) -> int:
+    """Format, and mend what can be mended without a thought."""
+    _bring_tools(root)
+    codes = [
+        subprocess.run([sys.executable, "-m", "ruff", *words, *_CODE], cwd=root).returncode
+        for words in (["check", "--fix"], ["format"])
+    ]
+    return max(codes)
+
+
+def _parallel() -> list[str]:
+    """As many test processes as there are cores: most tests wait for processes rather than compute."""
+    return ["-n", str(max(2, os.cpu_count() or 2))]
+
+
+def _bring_tools(root: Path) -> None:
+    """Install the locked development tools into our environment, once for each state of the lock."""
+    import hashlib
+
+    lock = root / "requirements-dev.txt"
+    digest = hashlib.sha256(lock.read_bytes()).hexdigest()
+    stamp = Path(sys.prefix) / ".cleanslate-dev"
+    if stamp.is_file() and stamp.read_text() == digest:
+        return
+    print("installing the development tools", flush=True)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(lock)]
+    import shutil
+
+    uv = shutil.which("uv")
+    command = [uv, "pip", "install", "--quiet", "--python", sys.executable, "-r", str(lock)] if uv else pip
+    subprocess.run(command, cwd=root, check=True)
+    stamp.write_text(digest)

@@ -1,0 +1,69 @@
+"""How our tasks differ from plain Invoke ones: Ansible's short options, errors with our exit codes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from invoke import Task
+
+from cleanslate.errors import CleanslateError, InputError
+
+
+class OurTask(Task):  # type: ignore[misc]  # invoke has no types
+    """A task whose short options are the ones we name, not the first free letters."""
+
+    def __init__(self, body: Callable[..., Any], *, short: Mapping[str, str] | None = None, **words: Any) -> None:
+        self.short = dict(short or {})
+        super().__init__(_guarded(body), auto_shortflags=False, **words)
+
+    def arg_opts(self, name: str, default: Any, taken_names: set[str]) -> dict[str, Any]:
+        """Add the short option of an argument."""
+        options: dict[str, Any] = super().arg_opts(name, default, taken_names)
+        if name in self.short:
+            options["names"] = [*options["names"], self.short[name]]
+        return options
+
+
+def task(**words: Any) -> Callable[[Callable[..., Any]], OurTask]:
+    """Make a function one of our tasks; the words are Invoke's, and `short`."""
+
+    def wrap(body: Callable[..., Any]) -> OurTask:
+        return OurTask(body, **words)
+
+    return wrap
+
+
+def _guarded(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn what a task returns into the exit code, and our errors into their message and code."""
+    import functools
+
+    @functools.wraps(body)
+    def run(*given: Any, **named: Any) -> None:
+        try:
+            code = body(*given, **named)
+        except InputError as error:
+            tell_problems(error)
+            code = error.exit_code
+        except CleanslateError as error:
+            print(f"error: {error}", file=sys.stderr)
+            code = error.exit_code
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            code = 130
+        except BrokenPipeError:
+            sys.stderr.close()
+            code = 0
+        if code:
+            raise SystemExit(code)
+
+    return run
+
+
+def tell_problems(error: InputError) -> None:
+    """Print every mistake, and that nothing was touched."""
+    for problem in error.problems:
+        print(problem, file=sys.stderr)
+    count = len(error.problems)
+    print(f"{count} mistake{'' if count == 1 else 's'}; no host was contacted", file=sys.stderr)

@@ -1,0 +1,263 @@
+"""`inv play`: read, check, then run a playbook."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cleanslate.cli.settings import Settings, find_playbook
+from cleanslate.errors import InputError, Problems
+from cleanslate.model import Inventory, Playbook, SourceMap
+from cleanslate.redaction import Secrets
+
+Decrypt = Callable[[str], str]
+
+
+@dataclass
+class PlayOptions:
+    """The command line of `inv play`, as given. Names are Ansible's."""
+
+    name: str
+    inventory: Sequence[str] = ()
+    limit: str | None = None
+    extra_vars: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    skip_tags: Sequence[str] = ()
+    check: bool = False
+    diff: bool = False
+    start_at_task: str | None = None
+    step: bool = False
+    forks: int = 0
+    vault_id: Sequence[str] = ()
+    vault_password_file: Sequence[str] = ()
+    ask_vault_password: bool = False
+    output: str = "console"
+    verbose: int = 0
+    user: str | None = None
+    private_key: str | None = None
+    connection: str | None = None
+    become: bool = False
+    become_user: str | None = None
+    become_method: str | None = None
+    ask_become_pass: bool = False
+    ask_pass: bool = False
+    force_handlers: bool = False
+    accept_new_host_keys: bool = False
+    list_hosts: bool = False
+    list_tasks: bool = False
+    list_tags: bool = False
+    syntax_check: bool = False
+
+
+@dataclass
+class Loaded:
+    """Everything that is read before a host is touched."""
+
+    playbook: Playbook
+    inventory: Inventory
+    extra_vars: SourceMap
+    secrets: Secrets
+    decrypt: Decrypt | None
+    warnings: list[Any] = field(default_factory=list)
+
+
+def play(options: PlayOptions, settings: Settings) -> int:
+    """Run a playbook; gives the exit code. InputError for everything that can be known without a host."""
+    from cleanslate.report import OUTPUTS
+
+    if options.output not in OUTPUTS:
+        raise InputError(f'there is no output "{options.output}"', fix=f"one of {', '.join(OUTPUTS)}")
+    loaded = load(options, settings)
+    for problem in loaded.warnings:
+        print(problem, file=sys.stderr)
+    if options.syntax_check:
+        print(f"playbook: {options.name}")
+        return 0
+    if options.list_hosts or options.list_tasks or options.list_tags:
+        from cleanslate.cli.listing import list_plays
+
+        list_plays(loaded, options)
+        return 0
+    return _run(options, settings, loaded)
+
+
+def load(options: PlayOptions, settings: Settings) -> Loaded:
+    """Read inventory, variables and playbook, and check them together; every mistake is in the InputError."""
+    from cleanslate.cli.extra_vars import extra_variables
+    from cleanslate.inventory import load_inventory
+    from cleanslate.playbook import check_playbook, load_playbook
+
+    path = find_playbook(settings.root, options.name)
+    secrets = Secrets()
+    decrypt = vault_of(options, secrets)
+    problems = Problems()
+    extra_vars: SourceMap = _collect(problems, lambda: extra_variables(options.extra_vars, decrypt)) or SourceMap()
+    sources = [_source(text) for text in options.inventory] or list(settings.inventory)
+    inventory = _collect(problems, lambda: load_inventory(sources, base=Path.cwd(), vault=decrypt))
+    playbook = _collect(problems, lambda: load_playbook(path, vault=decrypt, problems=problems))
+    if playbook is not None and inventory is not None:
+        check_playbook(playbook, inventory, extra_vars=extra_vars, problems=problems)
+    problems.raise_if_any()
+    assert playbook is not None
+    assert inventory is not None
+    warnings = [problem for problem in problems.found if problem.severity == "warning"]
+    return Loaded(playbook, inventory, extra_vars, secrets, decrypt, warnings)
+
+
+def _source(text: str) -> str:
+    """A source as given; a path relative to where the person stands becomes absolute."""
+    return text if "," in text else str(Path(text).expanduser().absolute())
+
+
+def _collect(problems: Problems, load: Callable[[], Any]) -> Any:
+    """Load something; its mistakes join the others instead of hiding them."""
+    try:
+        return load()
+    except InputError as error:
+        problems.include(error)
+        return None
+
+
+def vault_of(options: PlayOptions, secrets: Secrets) -> Decrypt | None:
+    """The vault keys that were named; without any, files that need one say so when they are read."""
+    named = options.vault_id or options.vault_password_file or options.ask_vault_password
+    if not (named or os.environ.get("ANSIBLE_VAULT_PASSWORD_FILE")):
+        return None
+    from cleanslate.cli.vault_options import vault_keys
+
+    return vault_keys(options, secrets)
+
+
+def _run(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
+    from cleanslate.connect import RunConnections
+    from cleanslate.record import RunRecord, new_run_id
+    from cleanslate.report import reporter
+    from cleanslate.runner.run import run_playbook, who
+    from cleanslate.runner.settings import RunSettings
+
+    run_id = new_run_id(loaded.playbook.path.stem)
+    asker = _Asker()
+    become_password = asker.become_password(loaded.secrets) if options.ask_become_pass else None
+    run_settings = RunSettings(
+        base=settings.root,
+        check=options.check,
+        diff=options.diff,
+        tags=words(options.tags),
+        skip_tags=words(options.skip_tags),
+        limit=options.limit,
+        forks=options.forks or settings.forks,
+        start_at=options.start_at_task,
+        confirm_steps=options.step,
+        force_handlers=options.force_handlers,
+        extra_vars=loaded.extra_vars,
+        connection_vars=_connection_vars(options, loaded.secrets),
+        become=True if options.become else None,
+        become_user=options.become_user,
+        verbosity=options.verbose,
+        ask=asker if sys.stdin.isatty() else None,
+        decrypt=loaded.decrypt,
+    )
+    facts = _facts(loaded, options, settings, who())
+    record = RunRecord(settings.runs, run_id, facts)
+    connections = RunConnections(
+        accept_new_host_keys=options.accept_new_host_keys or settings.accept_new_host_keys,
+        become_password=become_password,
+    )
+    shown = reporter(options.output, sys.stdout, verbosity=options.verbose, show_diff=options.diff)
+    listeners: list[Callable[[Any], None]] = [record, shown]
+    if options.verbose:
+        from cleanslate.report.log import EventLog
+
+        listeners.append(EventLog(sys.stderr, verbosity=options.verbose))
+    try:
+        outcome = run_playbook(
+            loaded.playbook,
+            loaded.inventory,
+            run_settings,
+            connections,
+            secrets=loaded.secrets,
+            listeners=listeners,
+            run_id=run_id,
+            info={key: facts[key] for key in ("argv", "user", "controller", "commit")},
+        )
+    finally:
+        connections.close()
+        record.close()
+    return outcome.exit_code
+
+
+def words(given: Sequence[str]) -> list[str]:
+    """Tags as given: several options, each with commas."""
+    return [word.strip() for text in given for word in text.split(",") if word.strip()]
+
+
+def _connection_vars(options: PlayOptions, secrets: Secrets) -> dict[str, Any]:
+    """What the command line says of connections; variables of the inventory win over it, as in Ansible."""
+    said: dict[str, Any] = {
+        "ansible_user": options.user,
+        "ansible_ssh_private_key_file": options.private_key,
+        "ansible_connection": options.connection,
+        "ansible_become_method": options.become_method,
+    }
+    if options.ask_pass:
+        import getpass
+
+        said["ansible_password"] = getpass.getpass("SSH password: ")
+        secrets.add(said["ansible_password"])
+    return {name: value for name, value in said.items() if value is not None}
+
+
+class _Asker:
+    """Asks the person at the terminal."""
+
+    def __call__(self, prompt: str, echo: bool, seconds: float | None) -> str | None:
+        """Ask; None when the seconds ran out."""
+        if not echo:
+            import getpass
+
+            return getpass.getpass(f"{prompt}: ")
+        print(f"{prompt}: ", end="", flush=True)
+        if seconds is not None:
+            import select
+
+            ready, _, _ = select.select([sys.stdin], [], [], seconds)
+            if not ready:
+                print()
+                return None
+        return sys.stdin.readline().rstrip("\n")
+
+    def become_password(self, secrets: Secrets) -> Callable[[], str]:
+        """A function that asks for the become password, once."""
+        known: list[str] = []
+
+        def ask() -> str:
+            if not known:
+                import getpass
+
+                known.append(getpass.getpass("BECOME password: "))
+                secrets.add(known[0])
+            return known[0]
+
+        return ask
+
+
+def _facts(loaded: Loaded, options: PlayOptions, settings: Settings, user: str) -> dict[str, Any]:
+    """What the record keeps of how the run was started."""
+    from cleanslate.record.provenance import provenance
+
+    return {
+        "playbook": str(loaded.playbook.path),
+        "started_at": time.time(),
+        "argv": loaded.secrets.redact(sys.argv[1:]),
+        "user": user,
+        "controller": socket.gethostname(),
+        "cwd": str(Path.cwd()),
+        "check": options.check,
+        **provenance(settings.root, loaded.playbook, loaded.inventory, loaded.extra_vars, loaded.secrets),
+    }

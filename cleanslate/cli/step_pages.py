@@ -1,0 +1,167 @@
+"""The documentation of the step types, from the step types themselves: `inv steps`, the schema, the reference."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from cleanslate.errors import InputError, suggest
+from cleanslate.steps.contract import StepType
+from cleanslate.steps.registry import canonical, step_names, step_type
+
+_REFERENCE = "docs/steps"
+
+
+def show_steps(name: str, *, as_json: bool) -> int:
+    """List the step types, or show one."""
+    if name:
+        found = canonical(name)
+        if found is None:
+            raise InputError(f'there is no step type "{name}"', fix=suggest(name, step_names()))
+        step = step_type(found)
+        print(json.dumps(described(step), indent=2) if as_json else page(step))
+        return 0
+    types = [step_type(one) for one in step_names()]
+    if as_json:
+        print(json.dumps([described(step) for step in types], indent=2))
+        return 0
+    width = max(len(step.name) for step in types)
+    for title, ours in (("Step types of our own", True), ("Step types shared with Ansible", False)):
+        print(f"{title}:")
+        for step in types:
+            if (step.ansible_name is None) == ours:
+                print(f"  {step.name:<{width}}  {step.summary}")
+        print()
+    print("inv steps NAME shows one with its arguments, results and an example.")
+    return 0
+
+
+def described(step: StepType) -> dict[str, Any]:
+    """Everything about a step type as JSON types."""
+    return {
+        "name": step.name,
+        "summary": step.summary,
+        "notes": step.notes,
+        "arguments": {
+            name: {"type": kind, "required": required, "default": default, "about": about}
+            for name, kind, required, default, about in arguments_of(step)
+        },
+        "returns": dict(step.returns),
+        "example": step.example,
+        "free_form": step.free_form,
+    }
+
+
+def arguments_of(step: StepType) -> Iterator[tuple[str, str, bool, Any, str]]:
+    """Each argument: name, type in words, required, default, what it is for."""
+    schema = step.arguments.model_json_schema(by_alias=False)
+    required = set(schema.get("required", ()))
+    for name, entry in schema.get("properties", {}).items():
+        about = " ".join(str(entry.get("description", "")).split())
+        yield name, _kind(entry, schema), name in required, entry.get("default"), about
+
+
+def _kind(entry: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """A JSON schema's type in a few words."""
+    if "$ref" in entry:
+        return _kind(schema["$defs"][entry["$ref"].rpartition("/")[2]], schema)
+    if "enum" in entry:
+        return " or ".join(json.dumps(value) for value in entry["enum"])
+    if "const" in entry:
+        return json.dumps(entry["const"])
+    if "anyOf" in entry:
+        return " or ".join(dict.fromkeys(_kind(part, schema) for part in entry["anyOf"] if part.get("type") != "null"))
+    words = {"string": "text", "boolean": "yes/no", "integer": "number", "number": "number", "object": "mapping"}
+    if entry.get("type") == "array":
+        inner = _kind(entry.get("items", {}), schema)
+        return f"list of {inner}" if inner != "anything" else "list"
+    return words.get(str(entry.get("type", "")), "anything")
+
+
+def page(step: StepType) -> str:
+    """A step type's page in Markdown, the same for the terminal and for docs/."""
+    lines = [f"# {step.name}", "", step.summary, ""]
+    if step.notes:
+        lines += [step.notes.strip(), ""]
+    arguments = list(arguments_of(step))
+    if arguments:
+        lines += ["## Arguments", ""]
+        for name, kind, required, default, about in arguments:
+            extra = (
+                ", required" if required else f", default {json.dumps(default)}" if default not in (None, []) else ""
+            )
+            free = ", or as free text" if name == step.free_form else ""
+            lines.append(f"- **{name}** ({kind}{extra}{free}): {about}")
+        lines += ["", *_rules(step)]
+    if step.returns:
+        lines += ["## Results", "", *(f"- **{name}**: {about}" for name, about in step.returns.items()), ""]
+    lines += ["## In check mode", "", _check_mode(step), ""]
+    lines += ["## Example", "", "```yaml", step.example.rstrip(), "```", ""]
+    return "\n".join(lines)
+
+
+def _rules(step: StepType) -> list[str]:
+    rules = [(step.exclusive, "At most one of"), (step.one_of, "Exactly one of"), (step.any_of, "At least one of")]
+    rules.append((step.together, "All or none of"))
+    found = [f"{words} {', '.join(names)}." for groups, words in rules for names in groups]
+    return [*found, ""] if found else []
+
+
+def _check_mode(step: StepType) -> str:
+    if not step.on_target:
+        return "Runs as always: it touches no host."
+    if step.observes:
+        return (
+            "Looks as always; not run, and reported as unknown, once earlier steps have foretold changes on the host."
+        )
+    if not step.foretells:
+        return "Cannot be foretold: reported as unknown."
+    return "Foretells what it would change, and changes nothing."
+
+
+def print_schema() -> int:
+    """Print the JSON schema of playbooks."""
+    from cleanslate.playbook import playbook_schema
+
+    print(json.dumps(playbook_schema(), indent=2))
+    return 0
+
+
+def write_reference(root: Path, *, only_check: bool) -> int:
+    """Write docs/steps/*.md; with only_check, say which are stale and give 1."""
+    wanted = {f"{name}.md": page(step_type(name)) for name in step_names()}
+    wanted["README.md"] = _index()
+    folder = root / _REFERENCE
+    present = {path.name: path.read_text("utf-8") for path in folder.glob("*.md")} if folder.is_dir() else {}
+    stale = sorted(name for name in {*wanted, *present} if wanted.get(name) != present.get(name))
+    if only_check:
+        for name in stale:
+            print(f"{_REFERENCE}/{name} is stale; run: inv docs")
+        return 1 if stale else 0
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in stale:
+        if name in wanted:
+            (folder / name).write_text(wanted[name], "utf-8")
+        else:
+            (folder / name).unlink()
+    print(f"{len(stale)} pages written, {len(wanted) - len(stale)} were fresh")
+    return 0
+
+
+def _index() -> str:
+    lines = [
+        "# Step types",
+        "",
+        "Written by `inv docs` from the step types themselves; `inv steps NAME` shows a page.",
+        "",
+    ]
+    for title, ours in (("Our own", True), ("Shared with Ansible", False)):
+        lines += [f"## {title}", ""]
+        for name in step_names():
+            step = step_type(name)
+            if (step.ansible_name is None) == ours:
+                lines.append(f"- [{name}]({name}.md): {step.summary}")
+        lines.append("")
+    return "\n".join(lines)

@@ -1,0 +1,380 @@
+"""Every task of `inv`: its options and documentation; the work is in the modules that they import when called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from invoke import Collection
+
+from cleanslate.cli.ours import task
+
+_WHERE = {
+    "inventory": "inventory: a file, a folder, a script, or hosts with commas (may be repeated)",
+    "limit": "only these hosts of the play's (a pattern)",
+}
+_VAULT = {
+    "vault_id": "a vault id and where its password is: id@file, id@script, id@prompt (may be repeated)",
+    "vault_password_file": "the file or script that gives the vault password",
+    "ask_vault_password": "ask for the vault password",
+}
+
+
+@task(
+    positional=["name"],
+    iterable=["inventory", "extra_vars", "tags", "skip_tags", "vault_id", "vault_password_file"],
+    incrementable=["verbose"],
+    short={
+        "inventory": "i",
+        "limit": "l",
+        "extra_vars": "e",
+        "tags": "t",
+        "check": "C",
+        "diff": "D",
+        "forks": "f",
+        "verbose": "v",
+        "user": "u",
+        "connection": "c",
+        "become": "b",
+        "ask_become_pass": "K",
+        "ask_pass": "k",
+    },
+    help={
+        **_WHERE,
+        **_VAULT,
+        "name": "NAME for playbooks/NAME.yml, or the path of a playbook",
+        "extra_vars": "key=value, @file.yml or a JSON mapping; wins over every other variable (may be repeated)",
+        "tags": "only steps with these tags",
+        "skip_tags": "not steps with these tags",
+        "check": "foretell what would change, and change nothing",
+        "diff": "show what changes in files",
+        "start_at_task": "start at the step of this name",
+        "step": "ask before each step",
+        "forks": "how many hosts at once",
+        "output": "console, plain, json (one event a line) or quiet",
+        "verbose": "show results and the log; more with -vv, -vvv",
+        "user": "connect as this user",
+        "private_key": "connect with this key file",
+        "connection": "ssh, local or pct",
+        "become": "become another user (root)",
+        "become_user": "the user to become",
+        "become_method": "how to become it (sudo)",
+        "ask_become_pass": "ask for the password that sudo wants",
+        "ask_pass": "ask for the SSH password",
+        "force_handlers": "run notified handlers even where a step fails",
+        "accept_new_host_keys": "accept host keys that are not known yet (changed ones are always refused)",
+        "list_hosts": "list the hosts, and run nothing",
+        "list_tasks": "list the steps, and run nothing",
+        "list_tags": "list the tags, and run nothing",
+        "syntax_check": "read and check everything, and run nothing",
+    },
+)
+def play(
+    context: Any,
+    name: str,
+    inventory: Any = None,
+    limit: str | None = None,
+    extra_vars: Any = None,
+    tags: Any = None,
+    skip_tags: Any = None,
+    check: bool = False,
+    diff: bool = False,
+    start_at_task: str | None = None,
+    step: bool = False,
+    forks: int = 0,
+    vault_id: Any = None,
+    vault_password_file: Any = None,
+    ask_vault_password: bool = False,
+    output: str = "console",
+    verbose: int = 0,
+    user: str | None = None,
+    private_key: str | None = None,
+    connection: str | None = None,
+    become: bool = False,
+    become_user: str | None = None,
+    become_method: str | None = None,
+    ask_become_pass: bool = False,
+    ask_pass: bool = False,
+    force_handlers: bool = False,
+    accept_new_host_keys: bool = False,
+    list_hosts: bool = False,
+    list_tasks: bool = False,
+    list_tags: bool = False,
+    syntax_check: bool = False,
+) -> int:
+    """Run a playbook on its hosts: inv play restart-eagle3."""
+    given = dict(locals())
+    del given["context"]
+    from cleanslate.cli.play import PlayOptions
+    from cleanslate.cli.play import play as run
+    from cleanslate.cli.settings import settings_of
+
+    return run(PlayOptions(**given), settings_of(context))
+
+
+@task(help={"json": "as JSON"})
+def plays(context: Any, json: bool = False) -> int:
+    """List the playbooks of this repository."""
+    from cleanslate.cli.listing import list_playbooks
+    from cleanslate.cli.settings import settings_of
+
+    return list_playbooks(settings_of(context), as_json=json)
+
+
+@task(
+    positional=["name"], optional=["name"], help={"name": "one step type, with everything about it", "json": "as JSON"}
+)
+def steps(context: Any, name: str = "", json: bool = False) -> int:
+    """List the step types, or show the documentation of one."""
+    from cleanslate.cli.step_pages import show_steps
+
+    return show_steps(name, as_json=json)
+
+
+@task(
+    positional=["path"],
+    iterable=["inventory", "extra_vars", "vault_id", "vault_password_file"],
+    short={"inventory": "i", "extra_vars": "e"},
+    help={
+        **_WHERE,
+        **_VAULT,
+        "path": "a playbook, or a folder; without it, every playbook of this repository",
+        "extra_vars": "variables that would be given",
+        "json": "as JSON",
+    },
+)
+def lint(
+    context: Any,
+    path: str = "",
+    inventory: Any = None,
+    extra_vars: Any = None,
+    vault_id: Any = None,
+    vault_password_file: Any = None,
+    ask_vault_password: bool = False,
+    json: bool = False,
+) -> int:
+    """Check playbooks without touching a host; prints file:line:column: severity: message."""
+    given = dict(locals())
+    del given["context"], given["json"], given["path"]
+    from cleanslate.cli.lint import lint as run
+    from cleanslate.cli.play import PlayOptions
+    from cleanslate.cli.settings import settings_of
+
+    return run(path, PlayOptions(name="", **given), settings_of(context), as_json=json)
+
+
+@task()
+def schema(context: Any) -> int:
+    """Print the JSON schema of playbooks, for editors."""
+    from cleanslate.cli.step_pages import print_schema
+
+    return print_schema()
+
+
+@task(
+    iterable=["inventory", "vault_id", "vault_password_file"],
+    short={"inventory": "i", "limit": "l"},
+    help={
+        **_WHERE,
+        **_VAULT,
+        "graph": "groups and hosts as a tree",
+        "host": "the variables of one host",
+        "json": "as JSON, in the form of ansible-inventory --list",
+    },
+)
+def inventory(
+    context: Any,
+    inventory: Any = None,
+    limit: str | None = None,
+    graph: bool = False,
+    host: str | None = None,
+    json: bool = False,
+    vault_id: Any = None,
+    vault_password_file: Any = None,
+    ask_vault_password: bool = False,
+) -> int:
+    """Show the hosts and groups."""
+    from cleanslate.cli.inventory_view import show_inventory
+    from cleanslate.cli.play import PlayOptions
+    from cleanslate.cli.settings import settings_of
+
+    options = PlayOptions(
+        "",
+        inventory or (),
+        limit,
+        vault_id=vault_id or (),
+        vault_password_file=vault_password_file or (),
+        ask_vault_password=ask_vault_password,
+    )
+    return show_inventory(options, settings_of(context), graph=graph, host=host, as_json=json)
+
+
+@task(
+    positional=["variable", "host"],
+    iterable=["inventory", "extra_vars"],
+    short={"inventory": "i", "extra_vars": "e", "playbook": "p"},
+    help={
+        **_WHERE,
+        "variable": "the variable",
+        "host": "the host",
+        "playbook": "also what this playbook says of it",
+        "extra_vars": "variables that would be given",
+        "json": "as JSON",
+    },
+)
+def explain(
+    context: Any,
+    variable: str,
+    host: str,
+    inventory: Any = None,
+    playbook: str | None = None,
+    extra_vars: Any = None,
+    json: bool = False,
+) -> int:
+    """Show every definition of a variable for a host, lowest precedence first, and which one wins."""
+    from cleanslate.cli.inventory_view import explain_variable
+    from cleanslate.cli.play import PlayOptions
+    from cleanslate.cli.settings import settings_of
+
+    options = PlayOptions(playbook or "", inventory or (), extra_vars=extra_vars or ())
+    return explain_variable(variable, host, options, settings_of(context), as_json=json)
+
+
+@task(
+    positional=["pattern"],
+    iterable=["inventory", "extra_vars"],
+    incrementable=["verbose"],
+    short={"inventory": "i", "limit": "l", "extra_vars": "e", "become": "b", "verbose": "v", "forks": "f"},
+    help={
+        **_WHERE,
+        "pattern": "the hosts",
+        "extra_vars": "variables",
+        "become": "become another user (root)",
+        "become_user": "the user to become",
+        "output": "console, plain, json or quiet",
+        "check": "only say where it would run",
+        "forks": "how many hosts at once",
+        "verbose": "show the whole result",
+    },
+)
+def run(
+    context: Any,
+    pattern: str,
+    inventory: Any = None,
+    limit: str | None = None,
+    extra_vars: Any = None,
+    become: bool = False,
+    become_user: str | None = None,
+    check: bool = False,
+    forks: int = 0,
+    output: str = "console",
+    verbose: int = 0,
+) -> int:
+    """Run one command on hosts: inv run gpu -- nvidia-smi -L."""
+    given = dict(locals())
+    del given["context"], given["pattern"]
+    from cleanslate.cli.adhoc import run_command
+    from cleanslate.cli.play import PlayOptions
+    from cleanslate.cli.settings import settings_of
+
+    return run_command(pattern, PlayOptions(name="", **given), settings_of(context))
+
+
+@task(help={"json": "as JSON", "count": "how many, the newest first"}, short={"count": "n"})
+def runs(context: Any, json: bool = False, count: int = 20) -> int:
+    """List the runs that were made, the newest first."""
+    from cleanslate.cli.runs import show_runs
+    from cleanslate.cli.settings import settings_of
+
+    return show_runs(settings_of(context), count, as_json=json)
+
+
+@task(
+    positional=["run"],
+    incrementable=["verbose"],
+    short={"verbose": "v"},
+    help={
+        "run": "an id, a prefix of one, last, last-good, last-failed, or PLAYBOOK@-2",
+        "json": "as JSON",
+        "verbose": "show results",
+    },
+)
+def show(context: Any, run: str = "last", json: bool = False, verbose: int = 0) -> int:
+    """Show a run again, as it was told while it went."""
+    from cleanslate.cli.runs import show_run
+    from cleanslate.cli.settings import settings_of
+
+    return show_run(settings_of(context), run, as_json=json, verbosity=verbose)
+
+
+@task(
+    positional=["pattern"],
+    iterable=["inventory"],
+    short={"inventory": "i"},
+    help={**_WHERE, "pattern": "the hosts", "json": "as JSON"},
+)
+def gpus(context: Any, pattern: str = "all", inventory: Any = None, json: bool = False) -> int:
+    """Read the GPUs of hosts: memory, holders, health."""
+    from cleanslate.cli.adhoc import read_gpus
+    from cleanslate.cli.play import PlayOptions
+    from cleanslate.cli.settings import settings_of
+
+    return read_gpus(pattern, PlayOptions("", inventory or ()), settings_of(context), as_json=json)
+
+
+@task(
+    positional=["action", "fault"],
+    optional=["fault"],
+    help={"action": "up, down, status or break", "fault": "for break: which fault, or none", "json": "as JSON"},
+)
+def lab(context: Any, action: str, fault: str = "", json: bool = False) -> int:
+    """Start, stop, look at or break the practice machine room on this computer."""
+    from cleanslate.cli.lab import lab as run
+    from cleanslate.cli.settings import settings_of
+
+    return run(settings_of(context).root, action, fault, as_json=json)
+
+
+@task(help={"fast": "only the fast part of the tests", "static": "everything but the tests"})
+def check(context: Any, fast: bool = False, static: bool = False) -> int:
+    """Run the gate: format, lint, types, imports, docs fresh, playbooks, tests."""
+    from cleanslate.cli.develop import check as run
+    from cleanslate.cli.settings import project_root
+
+    return run(project_root(), fast=fast, static=static)
+
+
+@task(
+    positional=["path"],
+    iterable=["path"],
+    help={"path": "test files or folders", "fast": "leave out the slow ones", "match": "only tests whose name matches"},
+    short={"match": "k"},
+)
+def test(context: Any, path: Any = None, fast: bool = False, match: str | None = None) -> int:
+    """Run the tests."""
+    from cleanslate.cli.develop import test as run
+    from cleanslate.cli.settings import project_root
+
+    return run(project_root(), path or [], fast=fast, match=match)
+
+
+@task()
+def fix(context: Any) -> int:
+    """Format the code and mend what the linter can mend."""
+    from cleanslate.cli.develop import fix as run
+    from cleanslate.cli.settings import project_root
+
+    return run(project_root())
+
+
+@task(help={"check": "only say whether they are fresh"})
+def docs(context: Any, check: bool = False) -> int:
+    """Write the reference pages from the step types."""
+    from cleanslate.cli.settings import project_root
+    from cleanslate.cli.step_pages import write_reference
+
+    return write_reference(project_root(), only_check=check)
+
+
+namespace = Collection(
+    play, plays, steps, lint, schema, inventory, explain, run, runs, show, gpus, lab, check, test, fix, docs
+)
