@@ -58,18 +58,29 @@ class Assembly:
         return host
 
     def hosts(self, text: str, group: str, origin: Origin | None, source: Path | None) -> list[Host]:
-        """Read a name that may hold ranges and a port, and give its hosts; none when it cannot be read."""
+        """Read a name that may hold ranges and a port, and give its hosts; none when it cannot be read.
+
+        The port counts where the host is named first; later ones are passed over, as Ansible does.
+        """
         try:
             names, port = expand_hosts(text)
         except NameMistake as mistake:
             place = origin._replace(column=origin.column + mistake.offset) if origin and origin.column else origin
             self.problems.add(mistake.what, place, fix=mistake.fix)
             return []
+        new = [name for name in names if name not in self.inventory.hosts]
         hosts = [self.host(name, group, origin, source) for name in names]
         if port is not None:
-            for host in hosts:
-                assign(host, "ansible_port", port, origin, origin)
+            for name in new:
+                assign(self.inventory.hosts[name], "ansible_port", port, origin, origin)
+            if len(new) < len(hosts):
+                self._warn_of_port(text, port, origin, hosts)
         return hosts
+
+    def _warn_of_port(self, text: str, port: int, origin: Origin | None, hosts: list[Host]) -> None:
+        if any(host.vars.get("ansible_port", 22) != port for host in hosts):
+            what = f'the port of "{text}" is not used, because the host was named before'
+            self.problems.add(what, origin, fix=f"set ansible_port={port}", severity="warning")
 
     def child(self, parent: str, child: str, origin: Origin | None) -> None:
         """Put a group below another; a circle is a mistake, and not made."""

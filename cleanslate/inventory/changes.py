@@ -7,6 +7,7 @@ from typing import Any
 
 from cleanslate.errors import InputError
 from cleanslate.inventory.assembly import Assembly, assign, settle
+from cleanslate.inventory.tree import forget_structure
 from cleanslate.model import Inventory
 
 
@@ -32,7 +33,7 @@ def add_host(
         change.host(name, "ungrouped", None, None)
     for key, value in (variables or {}).items():
         assign(inventory.hosts[name], key, value, None, None)
-    inventory.cache.pop("groups", None)
     settle(inventory)
+    forget_structure(inventory)
     if change.problems.errors:
         raise InputError(problems=change.problems.errors)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,29 +27,42 @@ def host_layers(
     Raises InputError for group_vars and host_vars that cannot be read.
     """
     target = find_host(inventory, host)
-    top = inventory.groups["all"]
-    groups = groups_of(inventory, target)
-    beside = [_plain(source if source.is_dir() else source.parent) for source in inventory.sources]
-    folders = list(dict.fromkeys(beside))
-    playbook = [_plain(playbook_dir)] if playbook_dir else []
-
-    def files(kind: str, name: str, places: list[Path]) -> Iterator[Layer]:
-        return itertools.chain.from_iterable(file_layers(inventory, place / kind, name, vault) for place in places)
-
-    layers = [*_group_layers(top), *files("group_vars", "all", folders), *files("group_vars", "all", playbook)]
-    for group in groups:
-        layers.extend(_group_layers(group))
-    for place in [*folders, *playbook]:
-        for group in groups:
-            layers.extend(files("group_vars", group.name, [place]))
-    layers.extend(_host_layers(target))
-    layers.extend(files("host_vars", target.name, [*folders, *playbook]))
+    folders = _folders(inventory, playbook_dir)
+    layers = list(_of_groups(inventory, target, folders, vault))
+    layers.extend(_owned(target, _host_label(target)))
+    for folder in folders:
+        layers.extend(file_layers(inventory, f"{folder}/host_vars", target.name, vault))
     return _without_repeats(layers)
 
 
-def _plain(path: Path) -> Path:
-    """One spelling for each folder, so that a file is read and told once. Links stay what they are."""
-    return Path(os.path.abspath(path))  # noqa: PTH100  # resolve() would look for group_vars where a link points to
+def _folders(inventory: Inventory, playbook_dir: Path | None) -> tuple[str, ...]:
+    """The folders beside which variable files lie: those of the sources, then the playbook's (perhaps one again)."""
+    place = ("folders", str(playbook_dir), len(inventory.sources))
+    known: tuple[str, ...] | None = inventory.cache.get(place)
+    if known is None:
+        # abspath and not resolve: files lie beside a link, not beside what it points to
+        beside = [os.path.abspath(source if source.is_dir() else source.parent) for source in inventory.sources]  # noqa: PTH100
+        playbook = [os.path.abspath(playbook_dir)] if playbook_dir else []  # noqa: PTH100
+        known = inventory.cache[place] = (*dict.fromkeys(beside), *playbook)
+    return known
+
+
+def _of_groups(inventory: Inventory, host: Host, folders: tuple[str, ...], vault: Decrypt | None) -> tuple[Layer, ...]:
+    """What a host has from its groups; the same for all hosts of the same groups, so worked out once for them."""
+    place = ("group layers", folders, tuple(host.groups))
+    known: tuple[Layer, ...] | None = inventory.cache.get(place)
+    if known is None:
+        groups = groups_of(inventory, host)
+        layers: list[Layer] = []
+        for group in (inventory.groups["all"], *groups):
+            layers.extend(_owned(group, _group_label(group)))
+        for folder in folders:
+            layers.extend(file_layers(inventory, f"{folder}/group_vars", "all", vault))
+        for folder in folders:
+            for group in groups:
+                layers.extend(file_layers(inventory, f"{folder}/group_vars", group.name, vault))
+        known = inventory.cache[place] = tuple(layers)
+    return known
 
 
 def find_host(inventory: Inventory, name: str) -> Host:
@@ -80,24 +92,29 @@ def inventory_variables(inventory: Inventory, host: str) -> dict[str, Any]:
     }
 
 
-def _group_layers(group: Group) -> list[Layer]:
-    return [
-        Layer(f"inventory {file} {_section(file, group.name)}" if file else f"group {group.name}", values)
-        for file, values in _by_file(group)
-    ]
+def _owned(owner: Host | Group, label: Callable[[str], str]) -> Iterator[Layer]:
+    """A group's or host's own variables as layers, apart by the file that set them."""
+    for file, values in _by_file(owner):
+        yield Layer(label(file), values)
 
 
-def _section(file: str, group: str) -> str:
-    return f"{group}: vars" if file.endswith((".yml", ".yaml", ".json")) else f"[{group}:vars]"
+def _group_label(group: Group) -> Callable[[str], str]:
+    def label(file: str) -> str:
+        if not file:
+            return f"group {group.name}"
+        yaml = file.endswith((".yml", ".yaml", ".json"))
+        return f"inventory {file} {group.name}: vars" if yaml else f"inventory {file} [{group.name}:vars]"
+
+    return label
 
 
-def _host_layers(host: Host) -> list[Layer]:
-    if host.name in LOCALHOSTS and not host.groups:
-        return [Layer("implicit localhost", host.vars)]
-    return [
-        Layer(f"inventory {file} host {host.name}" if file else f"host {host.name}", values)
-        for file, values in _by_file(host)
-    ]
+def _host_label(host: Host) -> Callable[[str], str]:
+    def label(file: str) -> str:
+        if host.name in LOCALHOSTS and not host.groups:
+            return "implicit localhost"
+        return f"inventory {file} host {host.name}" if file else f"host {host.name}"
+
+    return label
 
 
 def _by_file(owner: Host | Group) -> Iterator[tuple[str, SourceMap]]:

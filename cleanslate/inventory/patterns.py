@@ -93,12 +93,14 @@ class _Evaluation:
             kept = self._matches(self._operand(piece))
             if kept is None:
                 raise self._nothing(piece[1:], pieces)
-            chosen = [host for host in chosen if host in set(kept)]
+            allowed = set(kept)
+            chosen = [host for host in chosen if host in allowed]
         for piece in (piece for piece in pieces if piece[0] == "!"):
             dropped = self._matches(self._operand(piece))
             if dropped is None:
                 self._warn(piece[1:])
-            chosen = [host for host in chosen if host not in set(dropped or ())]
+            refused = set(dropped or ())
+            chosen = [host for host in chosen if host not in refused]
         return list(dict.fromkeys(chosen))
 
     def _included(self, pieces: list[str]) -> list[str]:

@@ -24,9 +24,9 @@ def members(inventory: Inventory, group: str) -> list[str]:
 
 def all_members(inventory: Inventory) -> dict[str, list[str]]:
     """Each group with all of its hosts: what playbooks read as `groups`. Worked out once, until something is added."""
-    known: dict[str, list[str]] | None = inventory.cache.get("groups")
+    known: dict[str, list[str]] | None = inventory.cache.get(("members",))
     if known is None:
-        known = inventory.cache["groups"] = {group: members(inventory, group) for group in inventory.groups}
+        known = inventory.cache["members",] = {group: members(inventory, group) for group in inventory.groups}
     return known
 
 
@@ -47,6 +47,13 @@ def groups_of(inventory: Inventory, host: Host) -> list[Group]:
     names = ancestors(inventory, host.groups) - {"all"}
     found = [inventory.groups[name] for name in names]
     return sorted(found, key=lambda group: (group.depth, group.priority, group.name))
+
+
+def forget_structure(inventory: Inventory) -> None:
+    """Drop what was worked out from hosts and groups; what was read from files stays."""
+    kept = {place: known for place, known in inventory.cache.items() if place[0] in ("files", "names")}
+    inventory.cache.clear()
+    inventory.cache.update(kept)
 
 
 def set_depths(inventory: Inventory) -> None:

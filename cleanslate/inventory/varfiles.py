@@ -21,38 +21,34 @@ class Layer:
     values: SourceMap
 
 
-def file_layers(inventory: Inventory, folder: Path, name: str, vault: Decrypt | None) -> tuple[Layer, ...]:
+def file_layers(inventory: Inventory, folder: str, name: str, vault: Decrypt | None) -> tuple[Layer, ...]:
     """Read the variables that a `group_vars` or `host_vars` folder holds for a group or host, low to high.
 
     Raises InputError with every mistake of its files.
     """
-    place = (folder, name)
+    if not any(name + suffix in names_in(inventory, folder) for suffix in SUFFIXES):
+        return ()
+    place = ("files", folder, name)
     known: tuple[Layer, ...] | None = inventory.cache.get(place)
     if known is None:
-        known = _read(inventory, folder, name, vault) if _exists(inventory, folder, name) else ()
-        inventory.cache[place] = known
+        known = inventory.cache[place] = _read(inventory, Path(folder), name, vault)
     return known
 
 
-def names_in(inventory: Inventory, folder: Path) -> frozenset[str]:
+def names_in(inventory: Inventory, folder: str) -> frozenset[str]:
     """The names of what lies in a folder; looked up once."""
-    names: frozenset[str] | None = inventory.cache.get(folder)
+    names: frozenset[str] | None = inventory.cache.get(("names", folder))
     if names is None:
         try:
-            names = frozenset(path.name for path in folder.iterdir())
+            names = frozenset(path.name for path in Path(folder).iterdir())
         except OSError:  # most inventories have no such folder
             names = frozenset()
-        inventory.cache[folder] = names
+        inventory.cache["names", folder] = names
     return names
 
 
-def _exists(inventory: Inventory, folder: Path, name: str) -> bool:
-    names = names_in(inventory, folder)
-    return any(name + suffix in names for suffix in SUFFIXES)
-
-
 def _read(inventory: Inventory, folder: Path, name: str, vault: Decrypt | None) -> tuple[Layer, ...]:
-    present = [folder / (name + suffix) for suffix in SUFFIXES if name + suffix in names_in(inventory, folder)]
+    present = [folder / (name + suffix) for suffix in SUFFIXES if name + suffix in names_in(inventory, str(folder))]
     chosen = present[0]
     for passed_over in present[1:]:
         inventory.warnings.append(

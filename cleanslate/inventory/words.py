@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+_SPECIAL = re.compile(r"['\"\\#]")
+_RUN = re.compile(r"[^ \t\r\n'\"\\#]+")
+_QUOTED_RUN = {"'": re.compile(r"[^']+"), '"': re.compile(r"[^\"\\]+")}
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(NamedTuple):
     """A word without its quotes; `columns` has the column (from 1) of each of its characters, and of its end."""
 
     text: str
-    columns: tuple[int, ...]
+    columns: Sequence[int]
 
 
 class QuoteMistake(ValueError):
@@ -34,10 +40,12 @@ class _Reader:
         self.text: list[str] = []
         self.columns: list[int] = []
 
-    def take(self, at: int) -> None:
+    def take(self, end: int) -> None:
+        """Add what stands between here and `end` to the word, and go there."""
         self.started = True
-        self.text.append(self.line[at])
-        self.columns.append(at + 1)
+        self.text.append(self.line[self.at : end])
+        self.columns.extend(range(self.at + 1, end + 1))
+        self.at = end
 
     def word(self) -> Word:
         word = Word("".join(self.text), (*self.columns, self.at + 1))
@@ -51,24 +59,28 @@ def split_words(line: str) -> tuple[list[Word], int]:
     The rules are those of Python's `shlex.split(line, comments=True)`, which Ansible uses: `#` begins a
     comment even inside a word, unless it is quoted or escaped. Raises QuoteMistake.
     """
+    if not _SPECIAL.search(line):
+        plain = _RUN.finditer(line)
+        return [Word(found.group(), range(found.start() + 1, found.end() + 2)) for found in plain], 0
     reader = _Reader(line)
     words: list[Word] = []
     cut = 0
     while reader.at < len(line):
         char = line[reader.at]
-        if char == "#":
+        run = _RUN.match(line, reader.at)
+        if run:
+            reader.take(run.end())
+        elif char == "#":
             cut = reader.at + 1 if reader.started else 0
             break
-        if char in " \t\r\n":
-            if reader.started:
-                words.append(reader.word())
-        elif char in "'\"":
-            _quoted(reader, char)
         elif char == "\\":
             _escaped(reader)
+        elif char in "'\"":
+            _quoted(reader, char)
         else:
-            reader.take(reader.at)
-        reader.at += 1
+            if reader.started:
+                words.append(reader.word())
+            reader.at += 1
     if reader.started:
         words.append(reader.word())
     return words, cut
@@ -79,13 +91,16 @@ def _quoted(reader: _Reader, quote: str) -> None:
     reader.started = True
     reader.at += 1
     while reader.at < len(reader.line):
-        char = reader.line[reader.at]
-        if char == quote:
-            return
-        if char == "\\" and quote == '"' and reader.line[reader.at + 1 : reader.at + 2] in ('"', "\\"):
+        run = _QUOTED_RUN[quote].match(reader.line, reader.at)
+        if run:
+            reader.take(run.end())
+        elif reader.line[reader.at] == quote:
             reader.at += 1
-        reader.take(reader.at)
-        reader.at += 1
+            return
+        else:  # a backslash: it escapes only a quote and itself
+            if reader.line[reader.at + 1 : reader.at + 2] in ('"', "\\"):
+                reader.at += 1
+            reader.take(reader.at + 1)
     raise QuoteMistake(f"the quote {quote} is not closed", opened + 1)
 
 
@@ -93,4 +108,4 @@ def _escaped(reader: _Reader) -> None:
     if reader.at + 1 >= len(reader.line):
         raise QuoteMistake("the line ends in a backslash", reader.at + 1)
     reader.at += 1
-    reader.take(reader.at)
+    reader.take(reader.at + 1)
