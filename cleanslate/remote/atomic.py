@@ -60,6 +60,9 @@ def write(path, source, wanted, *, keep_backup=False, expect_digest=None, valida
     mount point, a folder that is not ours), it is overwritten in place.
     """
     existing = _existing(path)
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise Failed("missing", f"the folder {folder} does not exist, so {os.path.basename(path)} cannot be put there")
     try:
         descriptor, part = temporary(path)
     except OSError:
@@ -117,7 +120,7 @@ def _inherit(part, path, info):
     for name in _extended(path):
         try:
             os.setxattr(part, name, os.getxattr(path, name))
-        except OSError:  # noqa: PERF203 - each may be refused on its own
+        except OSError:
             continue
     if os.stat(part).st_uid != info.st_uid or os.stat(part).st_gid != info.st_gid:
         with contextlib.suppress(PermissionError):  # only root can keep another owner; Ansible goes on likewise
@@ -145,7 +148,8 @@ def _validate(command, part, left):
     if done.returncode:
         out, err = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
         text = f"the new content was refused by {argv[0]} (exit {done.returncode}); the old file is untouched"
-        raise Failed("invalid", text, exit_status=done.returncode, stdout=out, stderr=err)
+        lines = {"stdout_lines": out.splitlines(), "stderr_lines": err.splitlines()}
+        raise Failed("invalid", text, exit_status=done.returncode, stdout=out, stderr=err, **lines)
 
 
 def _as_expected(path, expect_digest):

@@ -11,7 +11,7 @@ import pwd
 import stat
 
 from cleanslate.remote import fileflags
-from cleanslate.remote.modes import mode_number, umask
+from cleanslate.remote.modes import mode_number, mode_text, umask
 from cleanslate.remote.registry import Failed
 
 
@@ -77,7 +77,7 @@ def differences(path, wanted, info):
     after = future(wanted, info)
     found = {}
     if after["mode"] != stat.S_IMODE(info.st_mode):
-        found["mode"] = [f"{stat.S_IMODE(info.st_mode):04o}", f"{after['mode']:04o}"]
+        found["mode"] = [mode_text(info.st_mode), mode_text(after["mode"])]
     if after["uid"] != info.st_uid:
         found["owner"] = [user_name(info.st_uid), user_name(after["uid"])]
     if after["gid"] != info.st_gid:
@@ -132,7 +132,7 @@ def describe(path, info=None):
         "gid": info.st_gid,
         "owner": user_name(info.st_uid),
         "group": group_name(info.st_gid),
-        "mode": f"{stat.S_IMODE(info.st_mode):04o}",
+        "mode": mode_text(info.st_mode),
         "size": info.st_size,
         "state": state,
     }

@@ -10,6 +10,7 @@ import stat as st
 import time
 
 from cleanslate.remote import atomic, attributes
+from cleanslate.remote.modes import mode_text
 from cleanslate.remote.oserrors import told
 from cleanslate.remote.paths import expand, info_of, kind_of, parent_state, place_of
 from cleanslate.remote.registry import Failed, changes, reads
@@ -20,35 +21,43 @@ _WANTED = ("mode", "owner", "group", "attributes", "seuser", "serole", "setype",
 
 @reads
 @told()
-def survey(call, path, name=None, follow=False, digest=False, size=None, content=0, wanted=None, directory=False):
-    """What is at `path` (see place_of), and what `wanted` would change there.
+def survey(
+    call,
+    path,
+    name=None,
+    follow=False,
+    through=False,
+    digest=False,
+    size=None,
+    content=0,
+    unless=None,
+    wanted=None,
+    directory=False,
+):
+    """What is at `path` (see place_of), and what `wanted` would change there (`through` a link, if asked).
 
-    Gives {path, exists, kind, target (of a link), digest (SHA-1; not when `size` is given and differs), changes
-    {attribute: [before, after]}, after {mode, uid, gid, owner, group}, parent (missing, denied, directory, other),
-    cut} and Ansible's file fields. The blob is the content of a file of at most `content` bytes, else `cut` is true.
-    `directory` says that what would be made is a folder.
+    Gives {path, exists, kind, target (of a link), digest (SHA-1 of a file, through a link; not when `size` is given
+    and differs), changes {attribute: [before, after]}, after {mode, uid, gid, owner, group}, parent (missing, denied,
+    directory, other), cut, mtime, atime} and Ansible's file fields. The blob is the content of a file of at most
+    `content` bytes whose digest is not `unless`; `cut` is its size when it is larger. `directory` says that what would
+    be made is a folder.
     """
     path = place_of(path, name, follow)
     wanted = wanted or {}
     info = info_of(path)
-    found = {"path": path, "exists": info is not None, "kind": None, "digest": None, "changes": {}, "cut": False}
+    found = {"path": path, "exists": info is not None, "kind": None, "digest": None, "changes": {}, "cut": None}
     found["parent"] = parent_state(path)
     parent = info_of(os.path.dirname(path) or ".", follow=True)
     blob = b""
     if info is not None:
-        found.update(attributes.describe(path, info), kind=kind_of(info))
-        through = info if kind_of(info) != "link" else (info_of(path, follow=True) or info)
-        found["changes"] = attributes.differences(path, wanted, through if follow else info)
-        found["after"] = _after(attributes.future(wanted, through))
+        found.update(attributes.describe(path, info), kind=kind_of(info), mtime=info.st_mtime, atime=info.st_atime)
+        led_to = info if kind_of(info) != "link" else (info_of(path, follow=True) or info)
+        found["changes"] = attributes.differences(path, wanted, led_to if through else info)
+        found["after"] = _after(attributes.future(wanted, led_to))
         if found["kind"] == "link":
             found["target"] = os.readlink(path)
-        if found["kind"] == "file":
-            if info.st_size <= content:
-                blob = _content(path)
-            else:
-                found["cut"] = bool(content)
-            if digest and (size is None or size == info.st_size):
-                found["digest"] = atomic.digest_of(path)
+        if st.S_ISREG(led_to.st_mode):
+            blob = _look_inside(found, path, led_to, digest=digest, size=size, content=content, unless=unless)
     else:
         found["after"] = _after(attributes.future(wanted, None, directory, parent))
     return found, blob
@@ -56,10 +65,18 @@ def survey(call, path, name=None, follow=False, digest=False, size=None, content
 
 def _after(numbers):
     names = {"owner": attributes.user_name(numbers["uid"]), "group": attributes.group_name(numbers["gid"])}
-    return dict(numbers, mode=f"{numbers['mode']:04o}", **names)
+    return dict(numbers, mode=mode_text(numbers["mode"]), **names)
 
 
-def _content(path):
+def _look_inside(found, path, info, *, digest, size, content, unless):
+    """Add the digest and `cut` of a file; give its content where that is asked for."""
+    if digest and (size is None or size == info.st_size):
+        found["digest"] = atomic.digest_of(path)
+    if not content or (unless is not None and found["digest"] == unless):
+        return b""
+    if info.st_size > content:
+        found["cut"] = info.st_size
+        return b""
     with open(path, "rb") as file:
         return file.read()
 
@@ -112,7 +129,7 @@ def write(
     if make_parents:
         make_folders(os.path.dirname(path), {"mode": directory_mode})
     if source is not None and wanted.get("mode") == "preserve":
-        wanted["mode"] = f"{st.S_IMODE(os.stat(expand(source)).st_mode):04o}"
+        wanted["mode"] = mode_text(os.stat(expand(source)).st_mode)
     stream = open(expand(source), "rb") if source is not None else call.blob  # noqa: SIM115 - closed just below
     try:
         done = atomic.write(

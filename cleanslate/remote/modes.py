@@ -6,8 +6,8 @@ import stat
 
 from cleanslate.remote.registry import Failed
 
-_CLAUSE = re.compile(r"([ugoa]*)((?:[-+=](?:[rwxXst]*|[ugo]))+)")
-_OPERATION = re.compile(r"([-+=])([rwxXst]*|[ugo])")
+_CLAUSE = re.compile(r"([ugoa]*)((?:[-+=](?:[ugo]|[rwxXst]*))+)")
+_OPERATION = re.compile(r"([-+=])([ugo]|[rwxXst]*)")
 
 
 def umask():
@@ -24,10 +24,15 @@ def umask():
     return mask
 
 
+def mode_text(mode):
+    """Permission bits as Ansible's results have them: `0644`, `02775`."""
+    return f"0{stat.S_IMODE(mode):03o}"
+
+
 def mode_number(text, current=0, directory=False, mask=None):
     """The permission bits that `0644` or `u=rw,g+r` mean for something whose bits are `current`."""
     text = str(text).strip()
-    if re.fullmatch(r"(0o?)?[0-7]{1,4}|0?[0-7]{4}", text):
+    if re.fullmatch(r"(0o?)?[0-7]{1,4}", text):
         return int(text.replace("o", ""), 8)
     bits = stat.S_IMODE(current)
     for clause in text.split(","):

@@ -66,13 +66,27 @@ def apply_step(
     check: bool,
 ) -> Applied:
     """Drive the generator to its end. Every failure becomes a result; only programming errors pass through."""
-    changes: list[Change] = []
+    tried = _Tried()
     try:
-        return _drive(step_type, arguments, context, target, changes, check=check)
+        return _drive(step_type, arguments, context, target, tried, check=check)
     except GeneratorExit:
         raise
     except CleanslateError as error:
-        return Applied(_failure(error, changes, check=check), changes=[c.summary for c in changes])
+        return Applied(_failure(error, tried, check=check), changes=[c.summary for c in tried.changes])
+
+
+@dataclass
+class _Tried:
+    """The changes that were asked for; `altered` once one of them may really have been made."""
+
+    changes: list[Change] = field(default_factory=list)
+    altered: bool = False
+
+    def add(self, change: Change, failure: CleanslateError | None) -> None:
+        """Note a change and how its call ended: what the agent refused or could not be reached for was not made."""
+        self.changes.append(change)
+        if change.alters and not isinstance(failure, CallFailed | UnreachableError | NoPython):
+            self.altered = True
 
 
 def _drive(
@@ -80,7 +94,7 @@ def _drive(
     arguments: StepArguments,
     context: StepContext,
     target: Target | None,
-    changes: list[Change],
+    tried: _Tried,
     *,
     check: bool,
 ) -> Applied:
@@ -92,17 +106,18 @@ def _drive(
             change = behaviour.throw(failure) if failure else behaviour.send(answer)  # type: ignore[arg-type]
             failure = None
             if check and change.predicted is None:
-                return Applied(_unknown([*changes, change]), changes=[c.summary for c in [*changes, change]])
+                changes = [*tried.changes, change]
+                return Applied(_unknown(changes), changes=[c.summary for c in changes])
             try:
                 answer = Answer(dict(change.predicted or {})) if check else _make(change, context, target)
             except CleanslateError as error:
                 failure = error  # the generator may know better; if not, it comes straight back out
-            changes.append(change)
+            tried.add(change, failure)
     except StopIteration as stop:
         outcome: Outcome = stop.value
     finally:
         behaviour.close()
-    return _finish(outcome, changes)
+    return _finish(outcome, tried)
 
 
 def _make(change: Change, context: StepContext, target: Target | None) -> Answer:
@@ -144,8 +159,9 @@ def _call(change: Change, context: StepContext, target: Target, deadline: float)
     return answer
 
 
-def _finish(outcome: Outcome, changes: list[Change]) -> Applied:
-    changed = any(change.alters for change in changes) if outcome.changed is None else outcome.changed
+def _finish(outcome: Outcome, tried: _Tried) -> Applied:
+    changes = tried.changes
+    changed = tried.altered if outcome.changed is None else outcome.changed
     data = {"changed": changed, "failed": outcome.failed, **outcome.data}
     status = Status.CHANGED if changed else Status.OK
     if outcome.skipped:
@@ -168,9 +184,9 @@ def _unknown(changes: list[Change]) -> Result:
     return Result(Status.UNKNOWN, data, [diff for change in changes for diff in change.diffs])
 
 
-def _failure(error: CleanslateError, changes: list[Change], *, check: bool) -> Result:
+def _failure(error: CleanslateError, tried: _Tried, *, check: bool) -> Result:
     data: dict[str, Any] = {"failed": True, "msg": error.what}
-    data["changed"] = any(change.alters for change in changes) and not check
+    data["changed"] = tried.altered and not check
     status = Status.FAILED
     if isinstance(error, UnreachableError):
         status, data["unreachable"] = Status.UNREACHABLE, True
@@ -182,5 +198,5 @@ def _failure(error: CleanslateError, changes: list[Change], *, check: bool) -> R
         data.update({"kind": error.kind, **error.details})
     elif isinstance(error, StepFailed):
         data.update(error.data)
-    diffs = [diff for change in changes for diff in change.diffs]
+    diffs = [diff for change in tried.changes for diff in change.diffs]
     return Result(status, data, diffs, exit_code=error.exit_code, fix=error.fix)

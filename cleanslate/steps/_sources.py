@@ -41,6 +41,11 @@ def digest(path: Path) -> str:
     return found.hexdigest()
 
 
+def mode(path: Path) -> str:
+    """A file's permission bits, for `mode: preserve`."""
+    return f"{path.stat().st_mode & 0o7777:04o}"
+
+
 def unreadable(path: Path, error: OSError) -> StepFailed:
     """The failure for a controller's file that cannot be read."""
     return StepFailed(f"{path} cannot be read on the controller: {(error.strerror or str(error)).lower()}")

@@ -1,4 +1,4 @@
-"""Content of files as people see it in a diff, and the words that commands print."""
+"""Content of files as people see it in a diff, and its checksums."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ SHOWN = 100 * 1024
 """Larger contents are named, not shown, in a diff."""
 
 
-def content_diff(path: str, before: bytes | None, after: bytes | None, *, size: int | None = None) -> Diff:
-    """A diff of two contents (None: no file). `size` is the size of a `before` too large to have been read."""
-    if size is not None:
-        return Diff(path, f"({size} bytes, too large to show)\n", _named(after))
-    if _shows(before) and _shows(after):
+def content_diff(
+    path: str, before: bytes | None, after: bytes | None, *, size: int | None = None, after_size: int | None = None
+) -> Diff:
+    """A diff of two contents (None: no file). The sizes are those of contents too large to be at hand."""
+    if size is None and after_size is None and _shows(before) and _shows(after):
         return Diff(path, _decoded(before), _decoded(after))
-    return Diff(path, _named(before), _named(after))
+    return Diff(path, _named(before, size), _named(after, after_size))
 
 
 def _shows(content: bytes | None) -> bool:
@@ -35,10 +35,12 @@ def _decoded(content: bytes | None) -> str | None:
     return None if content is None else content.decode()
 
 
-def _named(content: bytes | None) -> str | None:
+def _named(content: bytes | None, size: int | None) -> str | None:
+    if size is not None:
+        return f"({size} bytes, too large to show)\n"
     if content is None:
         return None
-    what = "too large to show" if len(content) > SHOWN else "not text" if not _shows(content) else "text"
+    what = "too large to show" if len(content) > SHOWN else "text" if _shows(content) else "not text"
     return f"({len(content)} bytes, {what}, SHA-1 {sha1(content)})\n"
 
 

@@ -75,9 +75,10 @@ def outcome(result: dict, places: dict) -> dict:
     kept = {}
     for phase in ("check", "apply", "again"):
         known = dict(places["check" if phase == "check" else "apply"])
+        diff = result[phase].pop("diff", None)
         kept[phase] = recorded.plain(result[phase], known)
         if phase != "again":
-            diffs = recorded.plain(recorded.texts(result[phase].get("diff")), known)
+            diffs = recorded.plain(recorded.texts(diff), known)
             if diffs:
                 kept[phase]["diff"] = diffs
     kept["tree"] = recorded.plain(recorded.snapshot(Path(places["apply"]["workdir"])), places["apply"])

@@ -1,0 +1,126 @@
+"""Calls that compare and write many files at once: what a folder of the controller holds, in two round trips.
+
+An entry is {"path": relative, "kind": file, directory or link, "sha1", "size", "mode" (None: leave), "target"}.
+"""
+
+import base64
+import os
+
+from cleanslate.remote import atomic, attributes, files
+from cleanslate.remote.oserrors import told
+from cleanslate.remote.paths import expand, info_of, kind_of
+from cleanslate.remote.registry import Failed, changes, reads
+
+_SENT = 4 << 20  # bytes of old contents that are sent back for diffs, in all
+
+
+@reads
+@told()
+def survey(call, path, entries, wanted=None, content=0):
+    """Which entries differ from what is below `path`: {path, exists, differing: [{index, ...}]}.
+
+    Each has index, kind (of what is there, None: nothing), changes (attributes, of a file with the right content), and
+    of a file with other content `before` (base64; None where larger than `content` or after several megabytes)
+    and `size`.
+    """
+    path, wanted = expand(path), wanted or {}
+    differing, sent = [], 0
+    for index, entry in enumerate(entries):
+        found = _difference(os.path.join(path, entry["path"]), entry, wanted)
+        if found is None:
+            continue
+        if found["kind"] == "file" and entry["kind"] == "file" and not found["changes"]:
+            found["before"] = None
+            if found["size"] <= content and sent + found["size"] <= _SENT:
+                with open(os.path.join(path, entry["path"]), "rb") as file:
+                    found["before"] = base64.b64encode(file.read()).decode()
+                sent += found["size"]
+        differing.append(dict(found, index=index))
+    return {"path": path, "exists": os.path.lexists(path), "folder": os.path.isdir(path), "differing": differing}
+
+
+def _wish(entry, wanted):
+    """What is wanted of one entry: folders take only the owner, unless they are new."""
+    if entry["kind"] != "file":
+        return {name: value for name, value in wanted.items() if name in ("owner", "group")}
+    return dict(wanted, mode=entry["mode"]) if entry.get("mode") else wanted
+
+
+def _difference(place, entry, wanted):
+    """{kind, size, changes} where `place` is not as the entry says, else None."""
+    info = info_of(place, follow=entry["kind"] == "directory")
+    if info is None:
+        return {"kind": None, "size": 0, "changes": {}}
+    kind = kind_of(info)
+    found = {"kind": kind, "size": info.st_size, "changes": {}}
+    if kind != entry["kind"]:
+        return found
+    if kind == "link":
+        return None if os.readlink(place) == entry["target"] else found
+    if kind == "file" and (info.st_size != entry["size"] or atomic.digest_of(place) != entry["sha1"]):
+        return found
+    found["changes"] = attributes.differences(place, _wish(entry, wanted), info)
+    return found if found["changes"] else None
+
+
+@changes
+@told()
+def write(call, path, entries, directory_mode=None, backup=False, validate=None, unsafe=False, **wanted):
+    """Write entries below `path`; the contents of the files among them come one after the other in what is sent along.
+
+    An entry with `content` false keeps what is there and only gets its attributes. Gives {path, backup_files}.
+    """
+    path = expand(path)
+    backups = []
+    wanted = files.check_wanted(wanted)
+    owners = {name: value for name, value in wanted.items() if name in ("owner", "group")}
+    files.make_folders(path, dict(owners, mode=directory_mode))
+    for entry in entries:
+        place = os.path.join(path, entry["path"])
+        files.make_folders(os.path.dirname(place), dict(owners, mode=directory_mode))
+        if entry["kind"] == "directory":
+            files.make_folders(place, dict(owners, mode=directory_mode))
+            attributes.set_on(place, owners)
+        elif entry["kind"] == "link":
+            _link(place, entry["target"])
+        elif not entry["content"]:
+            attributes.set_on(place, _wish(entry, wanted))
+        else:
+            part = _Part(call.blob, entry["size"])
+            done = atomic.write(
+                place,
+                part,
+                _wish(entry, wanted),
+                keep_backup=backup,
+                validate=validate,
+                unsafe=unsafe,
+                left=call.left(),
+            )
+            if done["backup_file"]:
+                backups.append(done["backup_file"])
+    return dict(attributes.describe(path), path=path, backup_files=backups)
+
+
+def _link(place, target):
+    info = info_of(place)
+    if info is not None and kind_of(info) == "directory":
+        raise Failed("wrong", f"{place} is a folder, so no link is put there")
+    if info is not None:
+        os.unlink(place)
+    os.symlink(target, place)
+
+
+class _Part:
+    """The next `size` bytes of a stream, as a file to read from."""
+
+    def __init__(self, stream, size):
+        self.stream = stream
+        self.left = size
+
+    def read(self, size):
+        """Give up to `size` bytes of the part."""
+        data = self.stream.read(min(size, self.left))
+        if not data and self.left:
+            raise Failed("wrong", "the files that were sent ended early: did one change on the controller meanwhile?")
+        self.left -= len(data)
+        return data
