@@ -17,6 +17,7 @@ import re
 import tempfile
 from pathlib import Path
 
+from cleanslate.remote import processes
 from cleanslate.remote.registry import Failed, reads
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
@@ -44,13 +45,16 @@ def read(name):
     """The state of a server, or None where there is none: this user's own, else the one that root wrote."""
     own = path(name)
     for place in dict.fromkeys([own, _SHARED / "cleanslate" / "servers" / own.name]):
-        state = _load(place)
+        state = load(place)
+        if state is not None and not isinstance(state.get("pid"), int):
+            raise Failed("wrong", f"the state file {place} does not describe a server", path=str(place))
         if state is not None:
             return state
     return None
 
 
-def _load(place):
+def load(place):
+    """What a file of this folder says, or None where there is none; Failed names one that cannot be believed."""
     try:
         state = json.loads(place.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
@@ -59,7 +63,7 @@ def _load(place):
         raise Failed("denied", f"the state of the server in {place} is not readable for this user") from None
     except (OSError, ValueError) as error:
         raise Failed("wrong", f"the state file {place} cannot be read: {error}", path=str(place)) from None
-    if not isinstance(state, dict) or not isinstance(state.get("pid"), int):
+    if not isinstance(state, dict):
         raise Failed("wrong", f"the state file {place} does not describe a server", path=str(place))
     return state
 
@@ -116,31 +120,14 @@ def pid_namespace(pid="self"):
         return None
 
 
-def stat_of(pid):
-    """{state, ppid, pgid, sid, start, cpu} of a process (cpu: clock ticks used), or None when there is none."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_bytes().decode("utf-8", "replace")
-    except OSError:
-        return None
-    fields = text[text.rindex(")") + 2 :].split()
-    return {
-        "state": fields[0],
-        "ppid": int(fields[1]),
-        "pgid": int(fields[2]),
-        "sid": int(fields[3]),
-        "start": int(fields[19]),
-        "cpu": int(fields[11]) + int(fields[12]),
-    }
-
-
 def alive(state):
     """Whether the launched process itself still lives: this boot, this PID namespace, same start, no zombie."""
     if state.get("boot_id") not in (None, boot_id()):
         return False
     if state.get("pid_namespace") not in (None, pid_namespace()):
         return False
-    now = stat_of(state["pid"])
-    return now is not None and now["start"] == state.get("start") and now["state"] not in ("Z", "X")
+    now = processes.look_again((state["pid"], state.get("start")))
+    return now is not None and not now.gone
 
 
 @reads

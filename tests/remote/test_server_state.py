@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from cleanslate.remote import server_state
+from cleanslate.remote import processes, server_state
 from cleanslate.remote.registry import Call, Failed
 
 
@@ -17,9 +17,9 @@ def state_home(tmp_path, monkeypatch):
 
 
 def state_of(pid, **more):
-    now = server_state.stat_of(pid)
+    now = processes.look(pid)
     known = {"boot_id": server_state.boot_id(), "pid_namespace": server_state.pid_namespace()}
-    return {"name": "eagle3", "pid": pid, "start": now["start"], "pgid": now["pgid"], **known, **more}
+    return {"name": "eagle3", "pid": pid, "start": now.start, "pgid": now.pgid, **known, **more}
 
 
 def test_what_is_written_is_read_back(state_home):
