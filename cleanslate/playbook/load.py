@@ -29,7 +29,7 @@ def load_playbook(
     look for more before all of them are told. `extra_vars` (`-e`) may name what is imported.
     """
     found = Problems() if problems is None else problems
-    loader = Loader(path.parent, found, vault, extra_vars or {}, play_file=path)
+    loader = Loader(path.parent, found, vault, extra_vars or {})
     if not path.is_file():
         raise InputError(f'there is no playbook "{shown_path(path)}"', fix=_near_playbook(path))
     plays: list[Play] = []

@@ -40,7 +40,6 @@ class Loader:
     vault: Decrypt | None = None
     extra_vars: Mapping[str, Any] = field(default_factory=dict)
     play: Play | None = None
-    play_file: Path | None = None  # the playbook that was asked for: imported plays are its own too
     files: dict[Path, None] = field(default_factory=dict)
     imported_roles: list[Role] = field(default_factory=list)
     steps: int = 0

@@ -119,10 +119,12 @@ def _import_file(name: str, path: Path, loader: Loader, handed: Handed, origin: 
         return []
     if not loader.enter(file, origin, "import_playbook"):
         return []
+    outer, loader.playbook_dir = loader.playbook_dir, file.parent  # roles and files are beside the imported one
     try:
         return read_playbook(file, loader, handed)
     finally:
         loader.leave()
+        loader.playbook_dir = outer
 
 
 def _over(upper: SourceMap, lower: SourceMap) -> SourceMap:
@@ -152,7 +154,7 @@ def _read_play(source: SourceMap, path: Path, loader: Loader, handed: Handed, or
         name=name,
         hosts=_hosts(source, subject, loader, origin),
         origin=origin,
-        playbook=loader.play_file or path,
+        playbook=path,
         vars=_over(handed.vars, found.get("vars", (SourceMap(),))[0]),
         vars_files=_vars_files(source, subject, loader),
         vars_prompt=_vars_prompt(source, subject, loader),
