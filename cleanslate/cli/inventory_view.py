@@ -112,18 +112,21 @@ def explain_variable(variable: str, host: str, options: PlayOptions, settings: S
     inventory, secrets, decrypt = _inventory(options, settings)
     if host not in inventory.hosts and host != "localhost":
         raise InputError(f'there is no host "{host}"', fix=suggest(host, inventory.hosts))
-    names: set[str] = set()
+    layers = list(_all_layers(inventory, host, options, settings, decrypt))
     found = [
         Definition(label, _shown(variable, values[variable], secrets), _place(values, variable))
-        for label, values in _all_layers(inventory, host, options, settings, decrypt)
-        if not names.update(values) and variable in values
+        for label, values in layers
+        if variable in values
     ]
     if as_json:
         rows = [{"where": one.label, "value": _plain(one.value), "origin": str(one.origin or "")} for one in found]
         print(json.dumps({"variable": variable, "host": host, "definitions": rows}, indent=2, default=str))
         return 0
     if not found:
-        raise InputError(f'nothing defines "{variable}" for {host}', fix=suggest(variable, names))
+        raise InputError(
+            f'nothing defines "{variable}" for {host}',
+            fix=suggest(variable, {name for _, values in layers for name in values}),
+        )
     for number, one in enumerate(found, 1):
         mark = "wins" if number == len(found) else "    "
         print(f"{mark}  {json.dumps(_plain(one.value), default=str)}")

@@ -19,7 +19,7 @@ def lint(path: str, options: PlayOptions, settings: Settings, *, as_json: bool) 
     for playbook in known_playbooks(settings, path):
         count += 1
         try:
-            found += load(replace(options, name=str(playbook)), settings).warnings
+            found += load(replace(options, name=str(playbook)), settings, lint=True).warnings
         except InputError as error:
             found += error.problems
     found = sorted(dict.fromkeys(found), key=lambda problem: problem.origin or ("", 0, 0))

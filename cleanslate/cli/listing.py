@@ -61,8 +61,8 @@ def list_plays(loaded: Loaded, options: PlayOptions) -> None:
                 tags = f"  [{', '.join(sorted(set(step.keywords.tags)))}]" if step.keywords.tags else ""
                 print(f"      {f'{role} : ' if role else ''}{step.title}  {step.origin}{tags}")
         if options.list_tags:
-            tags = sorted({tag for step, _ in chosen for tag in step.keywords.tags})
-            print(f"    tags: [{', '.join(tags)}]")
+            every = sorted({tag for step, _ in chosen for tag in step.keywords.tags})
+            print(f"    tags: [{', '.join(every)}]")
 
 
 def _chosen(step: Step, only: list[str], skip: list[str]) -> bool:

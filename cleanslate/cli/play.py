@@ -87,8 +87,11 @@ def play(options: PlayOptions, settings: Settings) -> int:
     return _run(options, settings, loaded)
 
 
-def load(options: PlayOptions, settings: Settings) -> Loaded:
-    """Read inventory, variables and playbook, and check them together; every mistake is in the InputError."""
+def load(options: PlayOptions, settings: Settings, *, lint: bool = False) -> Loaded:
+    """Read inventory, variables and playbook, and check them together; every mistake is in the InputError.
+
+    With `lint`, what runs and is probably not meant is among the warnings.
+    """
     from cleanslate.cli.extra_vars import extra_variables
     from cleanslate.inventory import load_inventory
     from cleanslate.playbook import check_playbook, load_playbook
@@ -100,9 +103,9 @@ def load(options: PlayOptions, settings: Settings) -> Loaded:
     extra_vars: SourceMap = _collect(problems, lambda: extra_variables(options.extra_vars, decrypt)) or SourceMap()
     sources = [_source(text) for text in options.inventory] or list(settings.inventory)
     inventory = _collect(problems, lambda: load_inventory(sources, base=Path.cwd(), vault=decrypt))
-    playbook = _collect(problems, lambda: load_playbook(path, vault=decrypt, problems=problems))
+    playbook = _collect(problems, lambda: load_playbook(path, vault=decrypt, problems=problems, extra_vars=extra_vars))
     if playbook is not None and inventory is not None:
-        check_playbook(playbook, inventory, extra_vars=extra_vars, problems=problems)
+        check_playbook(playbook, inventory, extra_vars=extra_vars, problems=problems, vault=decrypt, lint=lint)
     problems.raise_if_any()
     assert playbook is not None
     assert inventory is not None

@@ -11,7 +11,7 @@ from cleanslate.model import Answer, SourceText
 
 if TYPE_CHECKING:
     from cleanslate.connect.target import Target
-    from cleanslate.render import Renderer, TemplateOptions, Variables
+    from cleanslate.render import Renderer, Variables
     from cleanslate.runner.settings import RunSettings
 
 
@@ -88,14 +88,19 @@ class RunContext:
         """Evaluate a bare expression, as debug's `var` does."""
         return self._renderer.expression(text, self._with(extra))
 
-    def render_template(self, path: Path, options: TemplateOptions, extra: Mapping[str, Any] | None = None) -> str:
-        """Render a template file of the repository."""
+    def render_template(self, path: Path, options: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> str:
+        """Render a template file of the repository; `options` are those of TemplateOptions that differ."""
         from cleanslate.errors import Origin
+        from cleanslate.render import TemplateOptions
 
-        text = path.read_bytes().decode("utf-8")
-        return self._renderer.template_text(
-            SourceText(text, Origin(str(path), 1, 1)), self._with(extra), options=options
-        )
+        text = SourceText(path.read_bytes().decode("utf-8"), Origin(str(path), 1, 1))
+        return self._renderer.template_text(text, self._with(extra), options=TemplateOptions(**options))
+
+    def decrypt(self, envelope: str) -> str:
+        """The plain text of a vault envelope."""
+        if self._settings.decrypt is None:
+            raise StepFailed("this is encrypted, and no vault password was given", fix="--vault-password-file FILE")
+        return self._settings.decrypt(envelope)
 
     def find_file(self, name: str, folder: str) -> Path:
         """Find a controller's file as Ansible does; StepFailed names every place that was looked at."""

@@ -141,7 +141,7 @@ class StepRun:
         return self.words.loop is not None
 
     def _loop_var(self) -> str:
-        control = self.words.loop_control or {}
+        control: Mapping[Any, Any] = self.words.loop_control or {}
         return str(control.get("loop_var", "item"))
 
     def _items(self, variables: Variables) -> list[Any]:
@@ -171,7 +171,7 @@ class StepRun:
         return _combine(results)
 
     def _item_scopes(self, items: list[Any], variables: Variables) -> Iterator[tuple[dict[str, Any], str]]:
-        control = self.words.loop_control or {}
+        control: Mapping[Any, Any] = self.words.loop_control or {}
         loop_var, index_var = self._loop_var(), control.get("index_var")
         pause = float(self.renderer.render(control.get("pause", 0), variables) or 0)
         for index, item in enumerate(items):
@@ -205,7 +205,8 @@ class StepRun:
         return result
 
     def _break(self, extra: Mapping[str, Any], result: Result) -> bool:
-        condition = (self.words.loop_control or {}).get("break_when")
+        control: Mapping[Any, Any] = self.words.loop_control or {}
+        condition = control.get("break_when")
         if condition is None:
             return False
         conditions = condition if isinstance(condition, list) else [condition]

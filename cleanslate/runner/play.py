@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cleanslate.errors import CleanslateError
 from cleanslate.model import Keywords, Node, Play, Result, Role, SourceMap, SourceText, Status, Step, walk
-from cleanslate.playbook import load_role, load_tasks_file, selected
+from cleanslate.playbook import inherited_by_include, load_role, load_tasks_file, selected, tasks_file_places
 from cleanslate.runner.execute import Asked, Done, StepRun
 from cleanslate.runner.program import Handler, HostFailed, HostProgram, Section, Work
 from cleanslate.runner.variables import Frame, PlayScope, load_vars_files
@@ -38,9 +39,10 @@ class BatchRun:
         self._lock = threading.RLock()
         self._includes: dict[tuple[Any, ...], Any] = {}
         self._started_at = world.settings.start_at is None
-        self._announced_at = False
+        self._confirmations: dict[int, bool] = {}
+        self._confirm_no_more = False
         for name in scope.batch:
-            scope.files[name] = load_vars_files(scope, name, world)
+            scope.files[name] = load_vars_files(scope, name, world.variables)
         roles = list(_all_roles(self.play.roles))
         for role in roles:
             self._add_handlers(role.handlers, role)
@@ -88,18 +90,34 @@ class BatchRun:
             if not _matches_start(step, settings.start_at or ""):
                 return False
             self._started_at = True
-        return selected(step.keywords.tags, settings.tags, settings.skip_tags)
+        return selected(step.keywords.tags, settings.tags, settings.skip_tags) and self._confirmed(step)
+
+    def _confirmed(self, step: Step) -> bool:
+        """--step: ask once for each step; `c` goes on without asking again."""
+        settings = self.world.settings
+        if not settings.confirm_steps or settings.ask is None:
+            return True
+        with self._lock:
+            if id(step) not in self._confirmations:
+                answer = "y"
+                if not self._confirm_no_more:
+                    answer = (settings.ask(f"Run step {step.title}? (N)o/(y)es/(c)ontinue", True, None) or "n").lower()
+                self._confirm_no_more = self._confirm_no_more or answer.startswith("c")
+                self._confirmations[id(step)] = answer[:1] in ("y", "c")
+            return self._confirmations[id(step)]
 
     # ------------------------------------------------------------------ includes and meta
 
-    def include_tasks(self, host: str, step: Step, asked: Asked, frame: Frame) -> tuple[tuple[Node, ...], Frame]:
+    def include_tasks(self, step: Step, asked: Asked, frame: Frame, *, handler: bool) -> tuple[tuple[Node, ...], Frame]:
         """Load an included file; all hosts that include it here get the same steps, so that they run together."""
         flow = asked.flow
         assert isinstance(flow, IncludeTasks)
-        folders = self.world.variables.search_folders(step, frame)
-        places = [place for folder in folders for place in (folder / flow.file, folder / "tasks" / flow.file)]
-        if step.role is not None:
-            places.insert(0, step.role.path / "tasks" / flow.file)
+        here = frame.folder / "main.yml" if frame.folder else Path(step.origin.file)
+        folder = self.play.playbook.parent
+        places = [
+            *tasks_file_places(flow.file, file=Path(step.origin.file), role=step.role, playbook_dir=folder),
+            *tasks_file_places(flow.file, file=here, role=step.role, playbook_dir=folder),
+        ]
         path = next((place for place in places if place.is_file()), None)
         if path is None:
             looked = ", ".join(dict.fromkeys(str(place.parent) for place in places))
@@ -112,13 +130,15 @@ class BatchRun:
                 path,
                 play=self.play,
                 role=step.role,
-                inherit=_inherit(step, flow.apply),
+                inherit=inherited_by_include(step, flow.apply),
                 vault=self.world.settings.decrypt,
+                handlers=handler,
+                extra_vars=self.world.settings.extra_vars,
             ),
         )
         return nodes, frame.below({**_include_vars(step), **asked.item}, path.parent)
 
-    def include_role(self, host: str, step: Step, asked: Asked, frame: Frame) -> tuple[Role, Frame]:
+    def include_role(self, step: Step, asked: Asked, frame: Frame) -> tuple[Role, Frame]:
         """Load an included role; its handlers join the play's, and with `public` its variables do too."""
         flow = asked.flow
         assert isinstance(flow, IncludeRole)
@@ -128,15 +148,18 @@ class BatchRun:
             role = load_role(
                 flow.name,
                 playbook_dir=self.play.playbook.parent,
-                params=SourceMap(),
                 tasks_from=flow.tasks_from,
                 vars_from=flow.vars_from,
                 defaults_from=flow.defaults_from,
                 handlers_from=flow.handlers_from,
-                inherit=_inherit(step, flow.apply),
+                inherit=inherited_by_include(step, flow.apply),
                 play=self.play,
                 parent=step.role,
+                public=flow.public,
+                allow_duplicates=flow.allow_duplicates,
+                origin=step.origin,
                 vault=self.world.settings.decrypt,
+                extra_vars=self.world.settings.extra_vars,
             )
             for one in _all_roles((role,)):
                 self._add_handlers(one.handlers, one)
@@ -206,6 +229,8 @@ class BatchRun:
     def announce(self, work: Work, hosts: list[str]) -> None:
         """Tell that a step starts."""
         step = work.step
+        if not self.world.draining:
+            self.world.last_step = f"{step.title} ({step.origin})"
         self.world.bus.emit(
             "step.started",
             step=self.world.step_id(step),
@@ -373,13 +398,6 @@ def _include_vars(step: Step) -> dict[str, Any]:
     """The `vars:` of an include step itself: parameters for what it includes."""
     layers = step.keywords.vars
     return dict(layers[-1]) if layers else {}
-
-
-def _inherit(step: Step, apply: Any) -> Keywords:
-    """What included steps take over from the include: what it inherited itself, plus its `apply`; not its own words."""
-    from cleanslate.playbook import inherited_by_include
-
-    return inherited_by_include(step, apply)
 
 
 def _refusal(message: str) -> Result:

@@ -65,9 +65,17 @@ class Handler:
 class PlayPlan(Protocol):
     """What a program needs to know of its play (run.py makes it)."""
 
-    sections: Sequence[Section]
-    force_handlers: bool
-    handlers: list[Handler]
+    @property
+    def sections(self) -> Sequence[Section]:
+        """The play's parts in order."""
+
+    @property
+    def force_handlers(self) -> bool:
+        """Whether notified handlers run where a step has failed."""
+
+    @property
+    def handlers(self) -> list[Handler]:
+        """Every handler in the order of definition; includes add to it."""
 
     @property
     def stopping(self) -> bool:
@@ -76,11 +84,11 @@ class PlayPlan(Protocol):
     def selected(self, step: Step) -> bool:
         """Whether tags let the step run."""
 
-    def include_tasks(self, host: str, step: Step, asked: Asked, frame: Frame) -> tuple[tuple[Node, ...], Frame]:
-        """Load an included file's nodes for a host; raises HostFailed."""
+    def include_tasks(self, step: Step, asked: Asked, frame: Frame, *, handler: bool) -> tuple[tuple[Node, ...], Frame]:
+        """Load an included file's nodes; raises HostFailed."""
 
-    def include_role(self, host: str, step: Step, asked: Asked, frame: Frame) -> tuple[Role, Frame]:
-        """Load an included role for a host; raises HostFailed."""
+    def include_role(self, step: Step, asked: Asked, frame: Frame) -> tuple[Role, Frame]:
+        """Load an included role; raises HostFailed."""
 
     def end_play(self, scope: str) -> None:
         """`meta: end_play` or `end_batch`: every host of the batch is done."""
@@ -192,10 +200,10 @@ class HostProgram:
     ) -> Walk:
         flow = asked.flow
         if isinstance(flow, IncludeTasks):
-            nodes, below = self.plan.include_tasks(self.state.name, step, asked, frame)
+            nodes, below = self.plan.include_tasks(step, asked, frame, handler=handler)
             yield from self._included(nodes, below, position, section, handler=handler)
         elif isinstance(flow, IncludeRole):
-            role, below = self.plan.include_role(self.state.name, step, asked, frame)
+            role, below = self.plan.include_role(step, asked, frame)
             yield from self._role(role, below, position, section)
         elif isinstance(flow, Meta):
             yield from self._meta(flow.action, position)

@@ -49,13 +49,10 @@ def address_for(
             said[variable] = render(value, seen)
     merged = ChainMap(said, cast("MutableMapping[str, Any]", seen))
     via = None
-    if str(merged.get("ansible_connection", "")).rpartition(".")[2] in _PCT:
-        hypervisor = merged.get("hypervisor")
-        if hypervisor is None or hops >= _MAX_HOPS:
-            raise InputError(
-                f"{machine} is reached through pct, and no hypervisor is named for it",
-                fix="set the host variables hypervisor (an inventory host) and vmid",
-            )
+    hypervisor = merged.get("hypervisor")
+    if hypervisor is not None and str(merged.get("ansible_connection", "")).rpartition(".")[2] in _PCT:
+        if hops >= _MAX_HOPS:
+            raise InputError(f"{machine}: each hypervisor is reached through another one", fix="check `hypervisor`")
         behind = world.variables.of_play(str(hypervisor), scope)
         via = address_for(world, scope, Keywords(), behind, str(hypervisor), hops + 1)
     return address_of(machine, merged, via=via)

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from cleanslate.errors import InputError
-from cleanslate.inventory import match_hosts
+from cleanslate.inventory import all_members, match_hosts
 from cleanslate.model import Inventory, Play, Playbook, Role
 from cleanslate.redaction import Secrets
 from cleanslate.runner.bus import Bus, Listener
@@ -207,8 +207,7 @@ def _play_magic(world: World) -> dict[str, Any]:
     """What a play's own `hosts:` may refer to: the groups, and every host's variables."""
     from cleanslate.runner.variables import HostVars
 
-    groups = {name: list(world.variables.all_hosts(name)) for name in world.variables.inventory.groups}
-    return {"groups": groups, "hostvars": HostVars(world.variables)}
+    return {"groups": all_members(world.variables.inventory), "hostvars": HostVars(world.variables)}
 
 
 def _visible_roles(roles: Sequence[Role]) -> list[Role]:

@@ -34,6 +34,7 @@ class World:
         self.secrets = secrets
         self.stop_requested = threading.Event()
         self.draining = False  # `always` parts are running after a stop; they may wait and retry
+        self.last_step: str | None = None  # the last one started before a stop
         self.step_ids: dict[int, int] = {}
 
     @property
