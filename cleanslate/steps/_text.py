@@ -11,28 +11,34 @@ SHOWN = 100 * 1024
 
 
 def content_diff(
-    path: str, before: bytes | None, after: bytes | None, *, size: int | None = None, after_size: int | None = None
+    path: str,
+    before: bytes | None,
+    after: bytes | None,
+    *,
+    size: int | None = None,
+    after_size: int | None = None,
+    encoding: str = "utf-8",
 ) -> Diff:
     """A diff of two contents (None: no file). The sizes are those of contents too large to be at hand."""
-    if size is None and after_size is None and _shows(before) and _shows(after):
-        return Diff(path, _decoded(before), _decoded(after))
+    if size is None and after_size is None and _shows(before, encoding) and _shows(after, encoding):
+        return Diff(path, _decoded(before, encoding), _decoded(after, encoding))
     return Diff(path, _named(before, size), _named(after, after_size))
 
 
-def _shows(content: bytes | None) -> bool:
+def _shows(content: bytes | None, encoding: str = "utf-8") -> bool:
     if content is None:
         return True
     if len(content) > SHOWN or b"\0" in content:
         return False
     try:
-        content.decode()
+        content.decode(encoding)
     except UnicodeDecodeError:
         return False
     return True
 
 
-def _decoded(content: bytes | None) -> str | None:
-    return None if content is None else content.decode()
+def _decoded(content: bytes | None, encoding: str) -> str | None:
+    return None if content is None else content.decode(encoding)
 
 
 def _named(content: bytes | None, size: int | None) -> str | None:
