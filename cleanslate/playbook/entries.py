@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from cleanslate.errors import Origin, suggest
+from cleanslate.errors import Origin
 from cleanslate.model import Block, Node, SourceList, SourceMap, Step
 from cleanslate.playbook import explain
 from cleanslate.playbook.forms import Form, read_form
@@ -14,7 +14,7 @@ from cleanslate.playbook.keywords import BLOCK, BLOCK_PARTS, HANDLER, INCLUDE_AL
 from cleanslate.playbook.keywords import loop as read_loop
 from cleanslate.playbook.loader import Loader, Scope, as_map, as_name
 from cleanslate.playbook.types import IMPORTS, INCLUDES
-from cleanslate.playbook.values import shown
+from cleanslate.playbook.values import did_you_mean, shown
 
 Nodes = tuple[Node, ...]
 
@@ -118,7 +118,7 @@ def _read_own(entry: SourceMap, form: Form, scope: Scope, loader: Loader) -> dic
 def _check_loop(own: dict[str, Any], form: Form, entry: SourceMap, loader: Loader) -> None:
     problems = loader.problems
     if "loop_control" in own and "loop" not in own:
-        fix = suggest("loop", [str(key) for key in entry if key != "loop_control"])
+        fix = did_you_mean("loop", [str(key) for key in entry if key != "loop_control"])
         problems.add(f'{form.subject}: "loop_control" without a loop', entry.key_origin("loop_control"), fix=fix)
     if "until" not in own and "delay" in own and "retries" not in own:
         problems.add(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cleanslate.errors import suggest
 from cleanslate.model import SourceMap
 from cleanslate.playbook.keywords import BLOCK, BLOCK_PARTS, HANDLER, PLAY_WORDS, STEP, STEP_WORDS, all_words
 from cleanslate.playbook.types import argument_names, known_names, step_name, unknown_name
-from cleanslate.playbook.values import shown
+from cleanslate.playbook.values import did_you_mean, shown
 
 Said = tuple[str, "str | None"]
 
@@ -49,7 +48,7 @@ def _misplaced(key: Any, where: str, words: list[str]) -> Said:
         return f'"{key}" is a keyword of {places}, not of {where}', None
     if key in PLAY_WORDS:
         return f'"{key}" is a keyword of plays, not of {where}', None
-    return f'{where} has no keyword "{key}"', suggest(str(key), words)
+    return f'{where} has no keyword "{key}"', did_you_mean(str(key), words)
 
 
 def _spelt(key: Any) -> str:
@@ -88,7 +87,7 @@ def likely_type(unknown: list[Any], entry: SourceMap) -> Any:
     names = known_names()
     keywords = [*STEP, *BLOCK]
     for key in words:
-        if suggest(key, names) and not suggest(key, keywords):
+        if did_you_mean(key, names) and not did_you_mean(key, keywords):
             return key
     return next((key for key in unknown if isinstance(entry[key], dict | None)), unknown[0])
 
@@ -102,7 +101,7 @@ def unknown_type(key: Any, entry: SourceMap) -> Said:
         return f'"{key}" is a keyword of {places or "plays"}, not of steps', None
     what, fix = unknown_name(key)
     if fix is None:
-        near = suggest(key, [*STEP, *STEP_WORDS, *BLOCK_PARTS])
+        near = did_you_mean(key, [*STEP, *STEP_WORDS, *BLOCK_PARTS])
         return what, near or "inv steps lists all there are"
     return what, fix
 
@@ -116,7 +115,6 @@ def free_text(type_name: str, rest: str, has_pairs: bool) -> Said:
             "quote a value that has blanks, or write the arguments as a map",
         )
     first = arguments[0] if arguments else None
-    fix = (
-        f"write the arguments as a map, for example {type_name}: {{{first}: ...}}" if first else "it takes no arguments"
-    )
+    value = rest if len(rest) <= 40 and not any(sign in rest for sign in ":{}[],#'\"\n") else "..."
+    fix = f"write {type_name}: {{{first}: {value}}}" if first else "it takes no arguments"
     return f"{type_name} takes no free text, and {shown(rest)} is some", fix

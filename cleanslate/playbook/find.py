@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from cleanslate.errors import suggest
 from cleanslate.model import Role
+from cleanslate.playbook.values import nearest
 from cleanslate.yamlfile import shown_path
 
 _ROOT_SIGNS = ("invoke.yaml", ".git", "ansible.cfg")
@@ -90,6 +90,8 @@ def near_file(name: str, places: Iterable[Path]) -> str:
     nearby = {
         item.name for place in places if place.parent.is_dir() for item in place.parent.iterdir() if item.is_file()
     }
-    hint = suggest(Path(name).name, sorted(nearby))
+    stems = {Path(one).stem: one for one in sorted(nearby)}
+    near = nearest(Path(name).stem, stems, cutoff=0.7)
+    hint = f'did you mean "{stems[near]}"?' if near else None
     looked = "looked in " + ", ".join(dict.fromkeys(shown_path(place.parent) for place in places))
     return f"{hint} ({looked})" if hint else looked

@@ -182,7 +182,7 @@ def _from_text(form: Form, text: str, origin: Origin | None, loader: Loader, *, 
         except ValueError as error:
             fix = f'close it, or write the text below "{text_argument or form.type}:"'
             loader.problems.add(f"{form.subject}: cannot take the text apart: {error}", origin, fix=fix)
-            return made
+            return _put(made, text_argument or ALL_ARGUMENTS, SourceText("", origin), origin)
     for name, value in pairs.items():
         _put(made, name, SourceText(value, origin), origin)
     if rest and text_argument is None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cleanslate.errors import suggest
 from cleanslate.model import Node, SourceMap
 from cleanslate.playbook.find import tasks_file_places
 from cleanslate.playbook.forms import Form
@@ -14,7 +13,7 @@ from cleanslate.playbook.inherit import merge
 from cleanslate.playbook.keywords import STEP
 from cleanslate.playbook.loader import Loader, Scope
 from cleanslate.playbook.types import LANGUAGE_ARGUMENTS
-from cleanslate.playbook.values import shown, templated
+from cleanslate.playbook.values import did_you_mean, shown, templated
 
 _LOOPING = ("loop", "until", "retries")
 _NOT_HANDED_DOWN = frozenset(keyword.field for keyword in STEP.values() if keyword.field and not keyword.inherited)
@@ -46,7 +45,7 @@ def check_arguments(form: Form, loader: Loader) -> None:
     for key in form.args:
         if key not in known:
             what = f'{form.subject}: {form.type} has no argument "{key}"'
-            fix = suggest(str(key), known)
+            fix = did_you_mean(str(key), known)
             if key == "apply":
                 fix = "what stands beside an import already applies to every step in it"
             loader.problems.add(what, form.args.key_origin(key), fix=fix)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cleanslate.errors import Origin, Problems, suggest
+from cleanslate.errors import Origin, Problems
 from cleanslate.model import Keywords, SourceMap, Step
 from cleanslate.playbook.keywords import BLOCK, MISSING, Keyword, Place
+from cleanslate.playbook.values import did_you_mean
 
 _UNITED = ("when", "vars", "environment", "module_defaults")  # outermost first
 NOTHING = Keywords()
@@ -62,6 +63,6 @@ def read_apply(apply: Any, problems: Problems, subject: str, origin: Origin | No
     entry = apply if isinstance(apply, SourceMap) else SourceMap(apply, origin)
     for key in entry:
         if key not in BLOCK:
-            fix = suggest(str(key), BLOCK)
+            fix = did_you_mean(str(key), BLOCK)
             problems.add(f'{subject} has no keyword "{key}"', entry.key_origin(key), fix=fix)
     return read_keywords(entry, BLOCK, problems, subject)

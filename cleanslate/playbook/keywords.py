@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cleanslate.errors import Origin, Problems, suggest
+from cleanslate.errors import Origin, Problems
 from cleanslate.model import SourceMap
-from cleanslate.playbook.values import is_name, name_refusal, shown, templated
+from cleanslate.playbook.values import did_you_mean, is_name, name_refusal, shown, templated
 
 MISSING = object()
 """What a reader gives for a value that it refused: the keyword then counts as not written."""
@@ -191,7 +191,7 @@ def loop_control(value: Any, place: Place) -> Any:
             place.problems.add(
                 f'{place.subject}: loop_control has no "{key}"',
                 source.key_origin(key),
-                fix=suggest(str(key), LOOP_CONTROL),
+                fix=did_you_mean(str(key), LOOP_CONTROL),
             )
             continue
         kept = read(inner, Place(place.problems, place.subject, f"loop_control.{key}", source.value_origin(key)))
@@ -309,4 +309,4 @@ def all_words() -> dict[str, str]:
     for kinds in places.values():
         if "steps" in kinds and "handlers" in kinds:
             kinds.remove("handlers")
-    return {word: " and ".join(kinds) for word, kinds in places.items()}
+    return {word: ", ".join(kinds[:-1]) + (" and " if kinds[1:] else "") + kinds[-1] for word, kinds in places.items()}

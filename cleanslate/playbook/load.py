@@ -13,6 +13,7 @@ from cleanslate.playbook.inherit import NOTHING
 from cleanslate.playbook.loader import Loader, Scope, TooMuch
 from cleanslate.playbook.plays import read_playbook
 from cleanslate.playbook.roles import Use, read_role
+from cleanslate.playbook.values import did_you_mean
 from cleanslate.yamlfile import Decrypt, shown_path
 
 
@@ -44,11 +45,10 @@ def load_playbook(
 
 
 def _near_playbook(path: Path) -> str | None:
-    from cleanslate.errors import suggest
 
     if not path.parent.is_dir():
         return f"there is no folder {shown_path(path.parent)} either"
-    return suggest(path.name, [one.name for one in path.parent.iterdir() if one.suffix in (".yml", ".yaml")])
+    return did_you_mean(path.name, [one.name for one in path.parent.iterdir() if one.suffix in (".yml", ".yaml")])
 
 
 def load_tasks_file(

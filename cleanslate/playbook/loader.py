@@ -44,7 +44,7 @@ class Loader:
     imported_roles: list[Role] = field(default_factory=list)
     steps: int = 0
     _read: dict[Path, Any] = field(default_factory=dict)
-    _importing: list[Path] = field(default_factory=list)
+    _importing: dict[Path, str] = field(default_factory=dict)  # what is being read, with the name it is shown by
 
     def read(self, path: Path) -> Any:
         """A YAML file's value; None when it is empty or refused, and then its mistakes are noted. Read once."""
@@ -69,23 +69,24 @@ class Loader:
         if self.steps > MOST_STEPS:
             raise TooMuch(f"imports make more than {MOST_STEPS:,} steps of this playbook", origin=origin)
 
-    def enter(self, path: Path, origin: Origin | None, what: str) -> bool:
-        """Start reading an imported file; False (and a noted mistake) when it imports itself."""
+    def enter(self, path: Path, origin: Origin | None, what: str, name: str = "") -> bool:
+        """Start reading an imported file, shown as `name`; False (and a noted mistake) when it imports itself."""
+        name = name or shown_path(path)
         path = path.resolve()
         if path in self._importing:
-            cycle = [*self._importing[self._importing.index(path) :], path]
-            names = " -> ".join(shown_path(one) for one in cycle)
-            self.problems.add(f"{what} imports itself: {names}", origin, fix="break the circle", code="cycle")
+            cycle = [*self._importing][[*self._importing].index(path) :]
+            names = " -> ".join([*(self._importing[one] for one in cycle), name])
+            self.problems.add(f"{what} leads back to itself: {names}", origin, fix="break the circle", code="cycle")
             return False
         if len(self._importing) >= MOST_IMPORTS:
             self.problems.add(f"more than {MOST_IMPORTS} imports, one in another", origin)
             return False
-        self._importing.append(path)
+        self._importing[path] = name
         return True
 
     def leave(self) -> None:
         """End reading the file that was entered last."""
-        self._importing.pop()
+        self._importing.popitem()
 
     def render(self, text: Any, scope: Scope, origin: Origin | None, what: str) -> Any:
         """A value whose templates need no host; None (and a noted mistake) when they do."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cleanslate.errors import Origin, suggest
+from cleanslate.errors import Origin
 from cleanslate.model import Keywords, Node, Play, SourceList, SourceMap
 from cleanslate.playbook.entries import read_entries
 from cleanslate.playbook.inherit import NOTHING, merge, read_keywords
@@ -15,7 +15,7 @@ from cleanslate.playbook.keywords import variables as read_variables
 from cleanslate.playbook.loader import Loader, Scope, as_map, as_name
 from cleanslate.playbook.roles import read_roles
 from cleanslate.playbook.types import step_name
-from cleanslate.playbook.values import copy_entry, shown, templated
+from cleanslate.playbook.values import copy_entry, did_you_mean, shown, templated
 from cleanslate.yamlfile import shown_path
 
 _IMPORT_KEYS = ("import_playbook", "ansible.builtin.import_playbook", "ansible.legacy.import_playbook")
@@ -85,7 +85,7 @@ def _read_import(source: SourceMap, key: str, path: Path, loader: Loader, handed
     subject = "import_playbook"
     for word in source:
         if word != key and word not in _IMPORT_WORDS:
-            what, fix = f'{subject} has no keyword "{word}"', suggest(str(word), _IMPORT_WORDS)
+            what, fix = f'{subject} has no keyword "{word}"', did_you_mean(str(word), _IMPORT_WORDS)
             problems.add(what, source.key_origin(word), fix=fix)
     if not isinstance(name, str) or not name.strip():
         problems.add(f"{subject} needs the file of a playbook", at)
@@ -217,7 +217,7 @@ def _check_keys(source: SourceMap, subject: str, loader: Loader) -> None:
             elif key in STEP and key not in SHARED:
                 fix = "indent it so that it belongs to a step"
         else:
-            what, fix = f'plays have no keyword "{key}"', suggest(str(key), [*SHARED, *PLAY_WORDS])
+            what, fix = f'plays have no keyword "{key}"', did_you_mean(str(key), [*SHARED, *PLAY_WORDS])
         loader.problems.add(f"{subject}: {what}", source.key_origin(key), fix=fix)
 
 
@@ -266,7 +266,7 @@ def _vars_prompt(source: SourceMap, subject: str, loader: Loader) -> tuple[Sourc
         prompt = as_map(entry, at)
         for key in prompt:
             if key not in _PROMPT_KEYS:
-                what, fix = f'{subject}: vars_prompt has no "{key}"', suggest(str(key), _PROMPT_KEYS)
+                what, fix = f'{subject}: vars_prompt has no "{key}"', did_you_mean(str(key), _PROMPT_KEYS)
                 loader.problems.add(what, prompt.key_origin(key), fix=fix)
         found.append(prompt)
     return tuple(found)
@@ -290,6 +290,6 @@ def _choice(
     if value is None or templated(value) or value.removeprefix("ansible.builtin.") in known:
         return value.removeprefix("ansible.builtin.") if value else None
     what = f'{subject}: there is no {key} "{value}"'
-    fix = suggest(value, known) or f"known are {', '.join(known)}"
+    fix = did_you_mean(value, known) or f"known are {', '.join(known)}"
     loader.problems.add(what, source.value_origin(key), fix=fix)
     return None

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cleanslate.errors import Origin, suggest
+from cleanslate.errors import Origin
 from cleanslate.model import Keywords, Node, Role, SourceMap
 from cleanslate.playbook.entries import read_entries
 from cleanslate.playbook.find import role_file, role_files, role_search_paths
@@ -16,7 +15,7 @@ from cleanslate.playbook.inherit import merge, read_keywords
 from cleanslate.playbook.keywords import ROLE, STEP, Place
 from cleanslate.playbook.keywords import variables as read_variables
 from cleanslate.playbook.loader import Loader, Scope, as_map
-from cleanslate.playbook.values import copy_entry, is_name, name_refusal, shown, templated
+from cleanslate.playbook.values import copy_entry, did_you_mean, is_name, name_refusal, shown, templated
 from cleanslate.yamlfile import shown_path
 
 _META_KEYS = ("dependencies", "allow_duplicates", "argument_specs", "galaxy_info", "collections")
@@ -88,20 +87,14 @@ def _params(source: SourceMap, subject: str, loader: Loader) -> SourceMap:
             what = f'{subject}: "{key}" cannot be the name of a parameter'
             loader.problems.add(what, source.key_origin(key), fix=name_refusal(key))
             continue
-        near = suggest(key, ROLE) if len(key) > 3 else None
+        near = did_you_mean(key, ROLE, cutoff=0.75)
         if key in STEP:
             what = f'{subject}: "{key}" is a keyword of steps; here it becomes a parameter of the role'
             loader.problems.add(what, source.key_origin(key), severity="warning", code="role-param")
-        elif near and _one_letter_off(key, ROLE):
+        elif near:
             what = f'{subject}: "{key}" becomes a parameter of the role'
             loader.problems.add(what, source.key_origin(key), fix=near, severity="warning", code="role-param")
     return params
-
-
-def _one_letter_off(word: str, known: Iterable[str]) -> bool:
-    return any(
-        sorted(word) == sorted(other) or abs(len(word) - len(other)) == 1 for other in known if suggest(word, [other])
-    )
 
 
 # ---------------------------------------------------------------------- import_role
@@ -178,7 +171,8 @@ def read_role(use: Use, scope: Scope, loader: Loader) -> Role | None:
     if path is None:
         _refuse_missing(use, loader, parent)
         return None
-    if not loader.enter(path / f"tasks/{use.tasks_from}", use.origin, use.subject):
+    entry = f"{use.name} ({use.tasks_from})" if use.tasks_from != "main" else use.name
+    if not loader.enter(path / f"tasks/{use.tasks_from}", use.origin, use.subject, entry):
         return None
     try:
         return _read_files(use, path.absolute(), scope, loader)
@@ -189,8 +183,8 @@ def read_role(use: Use, scope: Scope, loader: Loader) -> Role | None:
 def _refuse_missing(use: Use, loader: Loader, parent: Role | None) -> None:
     folders = role_search_paths(loader.playbook_dir, parent=parent)
     there = {item.name for folder in folders[:-1] if folder.is_dir() for item in folder.iterdir() if item.is_dir()}
-    looked = "looked in " + ", ".join(str(folder) for folder in folders if folder.is_dir())
-    hint = suggest(use.name, sorted(there))
+    looked = "looked in " + ", ".join(shown_path(folder) for folder in folders if folder.is_dir())
+    hint = did_you_mean(use.name, sorted(there))
     what = f'there is no role "{use.name}"'
     what = what if use.subject == f'role "{use.name}"' else f"{use.subject}: {what}"
     loader.problems.add(what, use.origin, fix=hint or looked, code="missing-role")
@@ -235,7 +229,7 @@ def _read_steps(folder: Path, name: str, word: str, use: Use, scope: Scope, load
 
 def _refuse_file(folder: Path, name: str, word: str, use: Use, loader: Loader) -> None:
     there = [item.name for item in folder.iterdir()] if folder.is_dir() else []
-    near = suggest(name, [item.rsplit(".", 1)[0] for item in there])
+    near = did_you_mean(name, [item.rsplit(".", 1)[0] for item in there])
     what = f'{use.subject}: the role "{use.name}" has no file {folder.name}/{name}.yml ({word})'
     loader.problems.add(what, use.origin, fix=near, code="missing-file")
 
@@ -270,7 +264,7 @@ def _read_meta(path: Path, loader: Loader) -> SourceMap:
     meta = as_map(value)
     for key in meta:
         if key not in _META_KEYS:
-            what, fix = f'meta has no key "{key}"', suggest(str(key), _META_KEYS)
+            what, fix = f'meta has no key "{key}"', did_you_mean(str(key), _META_KEYS)
             loader.problems.add(what, meta.key_origin(key), fix=fix)
     return meta
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cleanslate.errors import suggest
+from cleanslate.playbook.values import did_you_mean
 from cleanslate.steps import registry
 from cleanslate.steps.contract import StepArguments, StepType
 
@@ -57,11 +57,11 @@ def unknown_name(word: str) -> tuple[str, str | None]:
             f'the step type "{word}" is one of Ansible\'s that cleanslate does not have',
             "inv steps lists those it has",
         )
-    if word.count(".") >= 2:
-        collection = ".".join(word.split(".")[:2])
-        near = suggest(word.rsplit(".", 1)[1], known_names()) if collection.startswith("ansible") else None
-        return f'the step type "{word}" is of the collection {collection}, which is not known here', near
-    return f'there is no step type "{word}"', suggest(short, known_names())
+    if short.count(".") >= 2:
+        collection = ".".join(short.split(".")[:2])
+        what = f'the step type "{word}" is of the collection {collection}, which is not known here'
+        return what, "inv steps lists all there are"
+    return f'there is no step type "{word}"', did_you_mean(short, known_names())
 
 
 def free_form(name: str) -> str | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import keyword
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from cleanslate.errors import Origin
@@ -34,6 +36,22 @@ def name_refusal(value: Any) -> str:
     better = re.sub(r"\W", "_", value.strip(), flags=re.ASCII)
     better = f"_{better}" if better[:1].isdigit() else better
     return f'names have letters, digits and underscores only; for example "{better}"' if better else "give it a name"
+
+
+def nearest(word: Any, known: Iterable[str], *, taken: Iterable[Any] = (), cutoff: float = 0.6) -> str | None:
+    """The known word that was most likely meant: one with the same first letter before one that is only near."""
+    words = [one for one in known if one not in set(taken)]
+    text = str(word)
+    near = difflib.get_close_matches(text, words, n=5, cutoff=cutoff)
+    starts = [one for one in words if len(text) > 1 and one.startswith(text)]
+    same = [one for one in near if one[:1] == text[:1]]
+    return next(iter([*same[:1], *starts, *near]), None)
+
+
+def did_you_mean(word: Any, known: Iterable[str], *, taken: Iterable[Any] = (), cutoff: float = 0.6) -> str | None:
+    """`did you mean "x"?`, or None where nothing known is near."""
+    found = nearest(word, known, taken=taken, cutoff=cutoff)
+    return f'did you mean "{found}"?' if found else None
 
 
 def shown(value: Any) -> str:

@@ -6,14 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cleanslate.errors import Origin, Problems, suggest
+from cleanslate.errors import Origin, Problems
 from cleanslate.model import SourceMap, Step
 from cleanslate.playbook.check.survey import Found
 from cleanslate.playbook.check.wanted import wanted
 from cleanslate.playbook.forms import ALL_ARGUMENTS
 from cleanslate.playbook.keywords import STEP
 from cleanslate.playbook.types import spellings, step_name
-from cleanslate.playbook.values import templated
+from cleanslate.playbook.values import did_you_mean, templated
 from cleanslate.steps import registry
 from cleanslate.steps.contract import StepType
 
@@ -66,7 +66,7 @@ class _Check:
     def unknown(self, key: Any) -> None:
         name = self.type.name
         what, at = f'{name} has no argument "{key}"', self.args.key_origin(key)
-        near = suggest(str(key), [known for known in self.known if not known.startswith("_")])
+        near = did_you_mean(key, [known for known in self.known if not known.startswith("_")], taken=self.args)
         if key in STEP or (isinstance(key, str) and (key.startswith("with_") or key == "name")):
             fix = f'"{key}" is a keyword of steps: indent it less, so that it stands beside "{name}:"'
         elif near is None and isinstance(key, str) and step_name(key):
@@ -146,7 +146,7 @@ class _Check:
                 by_place.setdefault((path, origin), []).append(detail)
         for (path, origin), group in by_place.items():
             what, fix = wanted(group)
-            self.add(f'the argument "{path}" of {self.type.name} {what}', origin, fix)
+            self.add(f'the argument "{path}" of {self.type.name}{what}', origin, fix)
 
 
 def default_names(step: Step) -> set[str] | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cleanslate.errors import Problems, suggest
+from cleanslate.errors import Problems
 from cleanslate.model import Step
 from cleanslate.playbook.check.survey import Survey
-from cleanslate.playbook.values import templated
+from cleanslate.playbook.values import did_you_mean, templated
 
 _TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
@@ -23,7 +23,7 @@ def check_notified(survey: Survey, problems: Problems) -> None:
                 continue
             told.add(id(name))
             what = f'{found.subject}: notifies "{name}", but no handler has that name or listens to it'
-            fix = suggest(name, names.literal) or ("there are no handlers here" if not names.literal else None)
+            fix = did_you_mean(name, names.literal) or ("there are no handlers here" if not names.literal else None)
             severity = "warning" if survey.open_roles else "error"
             origin = getattr(name, "origin", None) or found.step.origin
             problems.add(what, origin, fix=fix, severity=severity, code="unknown-handler")

@@ -81,7 +81,7 @@ def _rendered(
     try:
         return renderer.render(hosts, Variables([play.vars, {"groups": groups}, extra_vars], renderer))
     except CleanslateError as error:
-        fix = error.fix or "give the variable with -e, or a default in the template"
+        fix = "give the variable with -e, or a default in the template: target | default('all')"
         problems.add(f'{subject}: "hosts" cannot be told: {error.what}', error.origin or origin, fix=fix)
         return None
 

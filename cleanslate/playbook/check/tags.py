@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cleanslate.errors import Problems, suggest
+from cleanslate.errors import Problems
 from cleanslate.model import Playbook, Role, walk
-from cleanslate.playbook.values import templated
+from cleanslate.playbook.values import did_you_mean, templated
 
 _SPECIAL = frozenset(("always", "never", "tagged", "untagged", "all"))
 
@@ -29,7 +29,9 @@ def check_tags(playbook: Playbook, only: Sequence[str], skip: Sequence[str], pro
     for option, asked in (("--tags", only), ("--skip-tags", skip)):
         for tag in asked:
             if tag not in known and tag not in _SPECIAL:
-                fix = suggest(tag, known) or (f"there are {', '.join(sorted(known))}" if known else "no step has tags")
+                fix = did_you_mean(tag, known) or (
+                    f"there are {', '.join(sorted(known))}" if known else "no step has tags"
+                )
                 problems.add(f'{option}: no step has the tag "{tag}"', fix=fix, severity="warning", code="no-such-tag")
 
 

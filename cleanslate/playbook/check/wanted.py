@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cleanslate.errors import suggest
-from cleanslate.playbook.values import shown
+from cleanslate.playbook.values import did_you_mean, shown
 
 _WANTED = {
     "bool_type": "yes or no",
@@ -30,7 +29,7 @@ _WANTED = {
 
 
 def wanted(details: Sequence[Any]) -> tuple[str, str | None]:
-    """What to say after `the argument "x" of copy`, and what to do; several details are the branches of a union."""
+    """What to say right after `the argument "x" of copy`, and what to do; several details are a union's branches."""
     value = details[0].get("input")
     for detail in details:
         if detail["type"] == "literal_error":
@@ -40,31 +39,32 @@ def wanted(details: Sequence[Any]) -> tuple[str, str | None]:
     if kinds and not others:
         said = " or ".join(dict.fromkeys(kinds))
         if value is None:
-            return "has no value", f"it takes {said}"
-        return f"takes {said}, not {shown(value)}", _type_fix(said, value)
+            return " has no value", f"it takes {said}"
+        return f" takes {said}, not {shown(value)}", _type_fix(said, value)
     return _message(others[0], value)
 
 
 def _choice(detail: Any, value: Any) -> tuple[str, str | None]:
     expected = str(detail.get("ctx", {}).get("expected", "")).replace("'", "").replace(" or ", ", ")
     known = [word.strip() for word in expected.split(",") if word.strip()]
-    fix = suggest(str(value), known)
-    return f"takes one of {', '.join(known)}, not {shown(value)}", fix
+    fix = did_you_mean(str(value), known)
+    return f" takes one of {', '.join(known)}, not {shown(value)}", fix
 
 
 def _message(detail: Any, value: Any) -> tuple[str, str | None]:
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "missing":
-        return f'lacks "{detail["loc"][-1]}"', None
+        return f' lacks "{detail["loc"][-1]}"', None
     if kind == "extra_forbidden":
-        return f'has no "{detail["loc"][-1]}"', None
+        return f' has no "{detail["loc"][-1]}"', None
     if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal"):
         sign, limit = next(((key, context[key]) for key in ("gt", "ge", "lt", "le") if key in context), ("", ""))
         words = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
-        return f"must be {words.get(sign, '')} {limit}, not {shown(value)}", None
+        return f" must be {words.get(sign, '')} {limit}, not {shown(value)}", None
     message = str(detail["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
     what, _, fix = message.partition("; ")
-    return f"is {shown(value)}: {what[:1].lower()}{what[1:]}", fix or None
+    said = f"{what[:1].lower()}{what[1:]}"
+    return (f": {said}" if what.startswith(shown(value)) else f" is {shown(value)}: {said}"), fix or None
 
 
 def _type_fix(said: str, value: Any) -> str | None:
