@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from invoke import Task
 
+from cleanslate.cli.invoke_parser import OptionalPositional, extend_parser
 from cleanslate.errors import CleanslateError, InputError
+
+extend_parser()
 
 
 class OurTask(Task):  # type: ignore[misc]  # invoke has no types
@@ -16,7 +20,15 @@ class OurTask(Task):  # type: ignore[misc]  # invoke has no types
 
     def __init__(self, body: Callable[..., Any], *, short: Mapping[str, str] | None = None, **words: Any) -> None:
         self.short = dict(short or {})
+        # Tasks share groups of options; each documents those that it takes.
+        taken = inspect.signature(body).parameters
+        words["help"] = {name: text for name, text in words.get("help", {}).items() if name in taken}
         super().__init__(_guarded(body), auto_shortflags=False, **words)
+
+    def get_arguments(self, ignore_unknown_help: bool | None = None) -> list[Any]:
+        """Make positional arguments with a default optional."""
+        found = super().get_arguments(ignore_unknown_help)
+        return [_optional(argument) if argument.positional else argument for argument in found]
 
     def arg_opts(self, name: str, default: Any, taken_names: set[str]) -> dict[str, Any]:
         """Add the short option of an argument."""
@@ -24,6 +36,19 @@ class OurTask(Task):  # type: ignore[misc]  # invoke has no types
         if name in self.short:
             options["names"] = [*options["names"], self.short[name]]
         return options
+
+
+def _optional(argument: Any) -> Any:
+    if argument.default is None or argument.kind is list:
+        return argument
+    return OptionalPositional(
+        names=argument.names,
+        kind=argument.kind,
+        help=argument.help,
+        positional=True,
+        attr_name=argument.attr_name,
+        fallback=argument.default,
+    )
 
 
 def task(**words: Any) -> Callable[[Callable[..., Any]], OurTask]:

@@ -120,9 +120,7 @@ def plays(context: Any, json: bool = False) -> int:
     return list_playbooks(settings_of(context), as_json=json)
 
 
-@task(
-    positional=["name"], optional=["name"], help={"name": "one step type, with everything about it", "json": "as JSON"}
-)
+@task(positional=["name"], help={"name": "one step type, with everything about it", "json": "as JSON"})
 def steps(context: Any, name: str = "", json: bool = False) -> int:
     """List the step types, or show the documentation of one."""
     from cleanslate.cli.step_pages import show_steps
@@ -323,7 +321,6 @@ def gpus(context: Any, pattern: str = "all", inventory: Any = None, json: bool =
 
 @task(
     positional=["action", "fault"],
-    optional=["fault"],
     help={"action": "up, down, status or break", "fault": "for break: which fault, or none", "json": "as JSON"},
 )
 def lab(context: Any, action: str, fault: str = "", json: bool = False) -> int:
@@ -345,16 +342,15 @@ def check(context: Any, fast: bool = False, static: bool = False) -> int:
 
 @task(
     positional=["path"],
-    iterable=["path"],
-    help={"path": "test files or folders", "fast": "leave out the slow ones", "match": "only tests whose name matches"},
+    help={"path": "a test file or folder", "fast": "leave out the slow ones", "match": "only tests whose name matches"},
     short={"match": "k"},
 )
-def test(context: Any, path: Any = None, fast: bool = False, match: str | None = None) -> int:
+def test(context: Any, path: str = "", fast: bool = False, match: str | None = None) -> int:
     """Run the tests."""
     from cleanslate.cli.develop import test as run
     from cleanslate.cli.settings import project_root
 
-    return run(project_root(), path or [], fast=fast, match=match)
+    return run(project_root(), [path] if path else [], fast=fast, match=match)
 
 
 @task()

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cleanslate.redaction import Secrets
+
 from cleanslate.connect import RunConnections
 from cleanslate.errors import Problems
 from cleanslate.inventory import load_inventory
 from cleanslate.model import Event, SourceMap
 from cleanslate.playbook import check_playbook, load_playbook
-from cleanslate.redaction import Secrets
 from cleanslate.runner.run import RunOutcome, run_playbook
 from cleanslate.runner.settings import RunSettings
 
@@ -43,7 +44,9 @@ class Ran:
         return [event.data["text"] for event in self.events if event.kind == "run.warning"]
 
 
-def run_play(folder: Path, text: str, *, inventory: str = INVENTORY, files: dict[str, str] | None = None, **settings) -> Ran:
+def run_play(
+    folder: Path, text: str, *, inventory: str = INVENTORY, files: dict[str, str] | None = None, **settings
+) -> Ran:
     """Write the files, load and check them as `inv play` does, and run."""
     for name, content in {"play.yml": text, "hosts.ini": inventory, **(files or {})}.items():
         path = folder / name
