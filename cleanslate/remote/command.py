@@ -1,9 +1,7 @@
 """Runs commands for steps: exact argv or a shell's command line, output kept at both ends, nothing left behind."""
 
 import os
-import re
 import select
-import shlex
 import subprocess
 import sys
 import threading
@@ -192,6 +190,8 @@ def _delta_text(seconds):
 def _expand(text, environment):
     """Expand `~`, $NAME and ${NAME}; a name that is not set stays as it is written."""
     if "$" in text:
+        import re  # only here, since its import takes longer than most commands
+
         text = re.sub(r"\$(?:(\w+)|\{(\w+)\})", lambda at: environment.get(at[1] or at[2], at[0]), text)
     return os.path.expanduser(text)
 
@@ -237,7 +237,7 @@ def run(
     exchange.run()
     if call.cancelled.is_set():
         said = exchange.err.last_line() or exchange.out.last_line()
-        shown = command if command is not None else " ".join(shlex.quote(word) for word in argv)
+        shown = command if command is not None else " ".join(argv)
         shown = shown if len(shown) <= 200 else shown[:197] + "..."
         raise Failed("ended", "{} was ended".format(shown) + ("; it last said: " + said if said else ""))
     return _result(process, exchange, began)

@@ -1,0 +1,250 @@
+"""One user on one machine: starts the agent when it is first needed, and another one when that was lost."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from cleanslate.connect import bundle, sudo
+from cleanslate.connect.bootstrap import (
+    PasswordWanted,
+    Words,
+    agent_script,
+    as_user,
+    no_container,
+    shell,
+    why_not_started,
+)
+from cleanslate.connect.client import AgentClient, NotSent, Request
+from cleanslate.connect.plain import PlainRun
+from cleanslate.connect.stream import Link, Stream
+from cleanslate.connect.target import Address, Become
+from cleanslate.errors import CallFailed, NoPython, Unreachable
+from cleanslate.model import Answer
+
+_CANCEL = 4.0  # seconds to wait for targets to confirm that calls were ended
+
+
+class Slot(Protocol):
+    """Where the link to the machine comes from."""
+
+    def get(self, seconds: float) -> Link:
+        """The open link, opening it when needed. Unreachable."""
+
+
+class Passwords:
+    """The password for sudo that a person gives, asked once for the whole run."""
+
+    def __init__(self, ask: Callable[[], str] | None) -> None:
+        self._ask = ask
+        self._lock = threading.Lock()
+        self._known: str | None = None
+
+    def get(self) -> str | None:
+        """The password; None when there is nobody to ask."""
+        with self._lock:
+            if self._known is None and self._ask is not None:
+                self._known = self._ask()
+            return self._known
+
+
+class _Again(Exception):
+    """The start failed in a way that was learnt from: the next attempt does it differently."""
+
+
+class AgentTarget:
+    """See Target in connect/target.py."""
+
+    def __init__(self, address: Address, become: Become | None, slot: Slot, passwords: Passwords, log: Any) -> None:
+        self.address = address
+        self._become = become
+        self._slot = slot
+        self._passwords = passwords
+        self._log = log
+        self._password = become.password if become else None
+        self._lock = threading.Lock()  # around starting the agent
+        self._client: AgentClient | None = None
+        self._no_python: NoPython | None = None
+        self._plain: set[PlainRun] = set()
+
+    # ------------------------------------------------------------------ calls
+
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        deadline: float,
+        read_only: bool = False,
+        blob: bytes | Path | None = None,
+        sink: BinaryIO | None = None,
+        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> Answer:
+        """Make one call of the agent."""
+        request = Request(name, arguments, read_only, blob, sink, on_progress)
+        if not bundle.has(request.module):
+            raise CallFailed("bug", f"there is no call {name}")
+        until = time.monotonic() + deadline
+        lost = 0
+        while True:
+            client = self._agent(request, until)
+            try:
+                return client.call(request, until)
+            except NotSent:
+                lost += self._drop(client)
+                if lost > 1:
+                    raise Unreachable(f"{self.address.name}: the connection was lost again at once") from None
+
+    def _drop(self, client: AgentClient) -> bool:
+        """Forget an agent that is of no use; whether it was lost (and not merely started the wrong way)."""
+        with self._lock:
+            if self._client is client:
+                self._client = None
+        self._discard(client)
+        if isinstance(client.failure, PasswordWanted):
+            self._ask_password()
+            return False
+        return not isinstance(client.failure, _Again)
+
+    @staticmethod
+    def _discard(client: AgentClient) -> None:
+        """Close an agent; first the connection under it if that is dead, or closing would have to wait for it."""
+        if client.link.trouble() is not None:
+            client.link.close()
+        client.close()
+
+    def _ask_password(self) -> None:
+        with self._lock:
+            if self._password is None:
+                self._password = self._passwords.get()
+            if self._password is None:
+                assert self._become is not None
+                raise Unreachable(
+                    f"{self.address.name}: sudo wants a password for becoming {self._become.user}",
+                    fix="set ansible_become_password, or ask for it with --ask-become-pass",
+                )
+
+    # ------------------------------------------------------------------ starting the agent
+
+    def _agent(self, request: Request, until: float) -> AgentClient:
+        if not self._lock.acquire(timeout=max(until - time.monotonic(), 0.0)):
+            raise Unreachable(f"{self.address.name}: the connection was not opened in time")
+        try:
+            if self._no_python is not None:
+                raise self._no_python
+            if self._client is None or self._client.failure is not None:
+                if self._client is not None:
+                    self._discard(self._client)
+                self._client = None
+                self._client = self._start_agent(request, until)
+            return self._client
+        finally:
+            self._lock.release()
+
+    def _start_agent(self, request: Request, until: float) -> AgentClient:
+        began = time.monotonic()
+        words = Words.new()
+        modules = bundle.closure(request.module)
+        python, as_code = self._python()
+        text = bundle.start_text(modules, words.up, as_code=as_code)
+        link = self._slot.get(until - began)
+        stream, early = self._run_as_user(link, agent_script(python, len(text), words), words, until)
+
+        def why_not(printed: bytes, errors: str, code: int | None) -> Exception:
+            return self._why_not(link, words, printed, errors, code)
+
+        shipped = bundle.sent_at_start(modules)
+        client = AgentClient(stream, link, self.address.name, words.up, shipped, why_not, early=early)
+        client.begin(text)
+        self._log.debug("agent.started", host=self.address.name, seconds=round(time.monotonic() - began, 3))
+        return client
+
+    def _python(self) -> tuple[str | None, bool]:
+        """The Python to start with, and whether it surely runs our own Python's code."""
+        if self.address.python is None and self.address.kind == "local" and self._become is None:
+            import shlex
+            import sys
+
+            return shlex.quote(sys.executable), True
+        return self.address.python, False
+
+    def _run_as_user(self, link: Link, script: str, words: Words, until: float) -> tuple[Stream, bytes]:
+        """Start a script as the user wanted; gives what came already after sudo was satisfied."""
+        seconds = until - time.monotonic()
+        if self._become is None:
+            return link.start(shell(script), seconds), b""
+        password = self._password
+        stream = link.start(shell(as_user(script, self._become, words, ask=password is not None)), seconds)
+        if password is None:
+            return stream, b""
+        try:
+            left = until - time.monotonic()
+            return stream, sudo.satisfy(stream, words, password, self._become.user, self.address.name, left)
+        except BaseException:
+            stream.stop(kill=True)
+            stream.close()
+            raise
+
+    def _why_not(self, link: Link, words: Words, printed: bytes, errors: str, code: int | None) -> Exception:
+        if link.learn(errors):
+            return _Again()
+        error = why_not_started(self.address, self._become, words, printed, errors, code)
+        if isinstance(error, NoPython):
+            self._no_python = error
+        return error
+
+    # ------------------------------------------------------------------ plain commands
+
+    def plain(self, command: str, *, deadline: float, stdin: bytes | Path = b"") -> Answer:
+        """Run a command line in the login shell over a plain channel."""
+        until = time.monotonic() + deadline
+        while True:
+            link = self._slot.get(until - time.monotonic())
+            words = Words.new()
+            with stdin.open("rb") if isinstance(stdin, Path) else io.BytesIO(stdin) as source:
+                run, answer = self._run_plain(link, command, words, source, until)
+            if answer["rc"] and link.learn(answer["stderr"]):
+                continue
+            if run.started and not (self.address.kind == "pct" and no_container(answer["stderr"])):
+                return answer
+            error = why_not_started(self.address, self._become, words, run.before, answer["stderr"], answer["rc"])
+            if not isinstance(error, PasswordWanted):
+                raise Unreachable(error.what) if isinstance(error, NoPython) else error
+            self._ask_password()
+
+    def _run_plain(
+        self, link: Link, command: str, words: Words, stdin: BinaryIO, until: float
+    ) -> tuple[PlainRun, Answer]:
+        if self._become is None:
+            stream, early, marker = link.start(command, until - time.monotonic()), b"", None
+        else:
+            stream, early = self._run_as_user(link, f"exec {shell(command)}", words, until)
+            marker = None if self._password is not None else words.ready
+        run = PlainRun(stream, self.address.name, marker)
+        run.take(early)
+        self._plain.add(run)
+        try:
+            return run, run.run(stdin, until, link.trouble)
+        finally:
+            self._plain.discard(run)
+
+    # ------------------------------------------------------------------ ending
+
+    def cancel(self) -> None:
+        """End every call under way here, and wait briefly for it."""
+        for run in list(self._plain):
+            run.cancelled = True
+        client = self._client
+        if client is not None:
+            client.cancel(_CANCEL)
+
+    def close(self) -> None:
+        """End the agent and forget what was learnt."""
+        client, self._client = self._client, None
+        self._no_python = None
+        if client is not None:
+            self._discard(client)

@@ -1,0 +1,105 @@
+"""What is sent to a target so that it can answer a call: the call's modules and everything they import of ours.
+
+Modules go as source, which every Python reads, or as marshalled code once the target has said that its Python is of
+the controller's version: pynvml alone would take it a tenth of a second to compile.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import marshal
+import zlib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+_FOLDERS = [Path(__file__).parent.parent / "remote"]  # where modules of calls are
+_PREFIX = "cleanslate.remote"
+_PACKAGES = {"cleanslate": "", _PREFIX: ""}
+_CORE = ("agent", "registry", "loader")
+_OUTSIDE = frozenset({"pynvml"})  # sent along when imported; everything else must be the target's standard library
+
+MAGIC = importlib.util.MAGIC_NUMBER.hex()
+"""What a Python says in its hello when it can run this one's code."""
+
+
+@cache
+def closure(module: str) -> tuple[str, ...]:
+    """Every module that the calls of `module` (`files`) need, itself included, by full name."""
+    found: dict[str, None] = {}
+    waiting = [f"{_PREFIX}.{module}"]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = None
+            waiting.extend(_imports(name))
+    return tuple(found)
+
+
+def has(module: str) -> bool:
+    """Whether there is such a module of calls."""
+    return _find(module) is not None
+
+
+def start_text(modules: Iterable[str], marker: bytes, *, as_code: bool) -> bytes:
+    """The compressed Python text for the starter: the agent with `modules`, which says `marker` when it is up."""
+    core = [f"{_PREFIX}.{name}" for name in _CORE]
+    sources: dict[str, str | bytes] = dict(_PACKAGES)
+    for name in dict.fromkeys([*core, *modules]):
+        sources[name] = _code(name) if as_code else _source(name)
+    text = (
+        f"SOURCES = {sources!r}\n{_source(f'{_PREFIX}.loader')}\n"
+        f"sys.meta_path.insert(0, Loader(SOURCES))\n"
+        f"from {_PREFIX}.agent import main\n"
+        f"main(i, SOURCES, {marker!r})\n"
+    )
+    return zlib.compress(text.encode(), 6)
+
+
+def parcel(modules: Iterable[str], *, as_code: bool) -> tuple[dict[str, tuple[int, bool]], bytes]:
+    """The header {name: (size, is code)} and the compressed bytes of further modules."""
+    parts = {name: _code(name) if as_code else _source(name).encode() for name in modules}
+    return {name: (len(part), as_code) for name, part in parts.items()}, zlib.compress(b"".join(parts.values()), 6)
+
+
+def sent_at_start(modules: Iterable[str]) -> set[str]:
+    """The full names that `start_text` sends."""
+    return {*_PACKAGES, *(f"{_PREFIX}.{name}" for name in _CORE), *modules}
+
+
+def _find(module: str) -> Path | None:
+    return next((file for folder in _FOLDERS if (file := folder / f"{module}.py").is_file()), None)
+
+
+@cache
+def _source(name: str) -> str:
+    if name in _OUTSIDE:
+        spec = importlib.util.find_spec(name)
+        assert spec is not None and spec.origin is not None, f"{name} is not installed beside us"
+        return Path(spec.origin).read_text(encoding="utf-8")
+    file = _find(name.removeprefix(f"{_PREFIX}."))
+    assert file is not None, f"there is no module {name}"
+    return file.read_text(encoding="utf-8")
+
+
+@cache
+def _code(name: str) -> bytes:
+    if name in _PACKAGES:
+        return marshal.dumps(compile("", name, "exec"))
+    return marshal.dumps(compile(_source(name), name.replace(".", "/") + ".py", "exec", dont_inherit=True))
+
+
+def _imports(name: str) -> list[str]:
+    """Which of our modules, and of those from outside that we send, a module imports, wherever in it."""
+    if name in _OUTSIDE:
+        return []
+    found: list[str] = []
+    for node in ast.walk(ast.parse(_source(name))):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module == _PREFIX:
+            found += [f"{_PREFIX}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.append(node.module)
+    return [each for each in found if each in _OUTSIDE or each.startswith(f"{_PREFIX}.")]
