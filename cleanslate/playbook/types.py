@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from cleanslate.playbook.values import did_you_mean
 from cleanslate.steps import registry
-from cleanslate.steps.contract import StepArguments, StepType
+
+if TYPE_CHECKING:
+    from cleanslate.steps.contract import StepArguments, StepType
 
 # The language's own words that stand where a step type stands: arguments, and where free text goes.
 IMPORTS: Mapping[str, str | None] = {"import_tasks": "file", "import_role": None}
@@ -80,10 +83,11 @@ def argument_names(name: str) -> list[str]:
 
 def spellings(step_type: StepType) -> dict[str, str]:
     """Every way to write a step type's arguments -> the field that it is for."""
-    return model_spellings(step_type.arguments)
+    return _model_spellings(step_type.arguments)
 
 
-def model_spellings(model: type[StepArguments]) -> dict[str, str]:
+@cache
+def _model_spellings(model: type[StepArguments]) -> dict[str, str]:
     """Every way to write a model's fields -> the field; a field's name, alias and validation aliases all count."""
     found: dict[str, str] = {}
     by_name = bool(model.model_config.get("populate_by_name") or model.model_config.get("validate_by_name"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cleanslate.errors import Origin, Problems
 from cleanslate.model import SourceMap, Step
@@ -15,7 +15,9 @@ from cleanslate.playbook.keywords import STEP
 from cleanslate.playbook.types import spellings, step_name
 from cleanslate.playbook.values import did_you_mean, templated
 from cleanslate.steps import registry
-from cleanslate.steps.contract import StepType
+
+if TYPE_CHECKING:
+    from cleanslate.steps.contract import StepType
 
 _OMIT = re.compile(r"\bomit\b")
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from cleanslate.errors import Problems
 from cleanslate.model import Keywords, Step
@@ -42,26 +41,12 @@ def _unused_handlers(surveys: Sequence[Survey], problems: Problems) -> None:
 
 def _unused_results(surveys: Sequence[Survey], templates: TemplateCheck, problems: Problems) -> None:
     """A registered name that no text of the playbook holds."""
-    used: set[str] = set()
-    for value in templates.seen.values():
-        for text in _texts(value):
-            used.update(_WORD.findall(text))
+    used = {word for value in templates.seen.values() if isinstance(value, str) for word in _WORD.findall(value)}
     for found in each(list(surveys)):
         name = found.step.keywords.register
         if name and name not in used and not name.startswith("_"):
             what = f'{found.subject}: nothing reads "{name}", which it registers'
             problems.add(what, found.step.origin, severity="warning", code="unused-register")
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _texts(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _texts(inner)
 
 
 def _odd_step(found: Found, problems: Problems) -> None:

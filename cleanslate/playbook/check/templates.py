@@ -47,17 +47,29 @@ class TemplateCheck:
     """Checks templates, and remembers which it has seen (inherited keywords come up again and again)."""
 
     def __init__(self, problems: Problems) -> None:
-        self.problems = problems
-        self.seen: dict[int, Any] = {}  # kept alive, so that an id stays one value's
-
-    def check(self, value: Any, *, condition: bool = False) -> None:
-        """Note what is wrong with the templates in a value."""
         from cleanslate.render import check_template
 
-        if value is None or isinstance(value, bool | int | float) or id(value) in self.seen:
+        self.problems = problems
+        self._check_template = check_template
+        self.seen: dict[int, Any] = {}  # kept alive, so that an id stays one value's
+        self._right: set[tuple[str, bool]] = set()
+
+    def check(self, value: Any, *, condition: bool = False) -> None:
+        """Note what is wrong with the templates in a value; a text that was found right once is right everywhere."""
+        if value is None or id(value) in self.seen:
             return
-        self.seen[id(value)] = value
-        check_template(value, self.problems, condition=condition)
+        if isinstance(value, SourceText):
+            self.seen[id(value)] = value
+            if (condition or "{" in value) and (value, condition) not in self._right:
+                found = Problems()
+                self._check_template(value, found, condition=condition)
+                self.problems.found += found.found
+                if not found.found:
+                    self._right.add((value, condition))
+        elif isinstance(value, dict | list | tuple):
+            self.seen[id(value)] = value
+            for inner in value.values() if isinstance(value, dict) else value:
+                self.check(inner, condition=condition)
 
     def check_play(self, survey: Survey) -> None:
         """The play's own values, and the variables of its roles."""
@@ -79,12 +91,16 @@ class TemplateCheck:
         self._keywords(step.keywords)
 
     def _keywords(self, keywords: Keywords) -> None:
+        if id(keywords) in self.seen:
+            return
+        self.seen[id(keywords)] = keywords
         for name in _CONDITIONS:
             for part in getattr(keywords, name) or ():
                 self.check(part, condition=True)
         for name in _VALUES:
             value = getattr(keywords, name)
-            self._each(value if isinstance(value, tuple) else (value,))
+            if value:
+                self._each(value if isinstance(value, tuple) else (value,))
         control = keywords.loop_control
         if control:
             self._each((control.get("label"), control.get("pause")))
