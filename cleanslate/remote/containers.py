@@ -31,8 +31,13 @@ _NS_GET_PARENT = 0xB702
 
 def of(pid):
     """The containers around a process by its cgroup, outermost first; empty: by its cgroup it is in none."""
+    return named_in(_cgroups(pid))
+
+
+def named_in(paths):
+    """The containers that cgroup paths name, outermost first."""
     found = {}
-    for path in _cgroups(pid):
+    for path in paths:
         for kind, pattern in _KINDS:
             for met in pattern.finditer(path):
                 found.setdefault((kind, _plain(met.group(1))), met.start())

@@ -16,6 +16,7 @@ from cleanslate.remote.registry import changes
 _STACK_SECONDS = 5.0
 _MOST_TEXT = 16384
 _MOST_PROCESSES = 16
+_BUSY = 0.05  # a thread that only looks at its queue now and then uses less
 
 
 @changes  # py-spy stops the process for an instant
@@ -50,14 +51,15 @@ def _glance(key):
     waits = {}
     for thread in _threads(key[0]):
         waits[thread] = (processes.read_text("/proc/%d/task/%s/wchan" % (key[0], thread)) or "").strip()
-    return {"process": now, "waits": waits}
+    return {"process": now, "waits": waits, "at": time.monotonic()}
 
 
 def _tell(key, before, after, spy, call):
     if before is None or after is None:
         return {"pid": key[0], "verdict": "has ended"}
     now = after["process"]
-    ticks = now.ticks - before["process"].ticks
+    used = (now.ticks - before["process"].ticks) / os.sysconf("SC_CLK_TCK")
+    share = used / max(0.01, after["at"] - before["at"])
     same = before["waits"] == after["waits"]
     counted = {}
     for place in after["waits"].values():
@@ -69,18 +71,18 @@ def _tell(key, before, after, spy, call):
         "state_words": processes.state_words(now.state),
         "wchan": after["waits"].get(str(now.pid)) or None,
         "threads": counted,
-        "cpu_seconds": round(ticks / os.sysconf("SC_CLK_TCK"), 2),
-        "verdict": _verdict(now, ticks, same),
+        "cpu_share": round(share, 2),
+        "verdict": _verdict(now, share, same),
         "stack": _python_stack(spy, now.pid, call) or _kernel_stack(now.pid),
     }
 
 
-def _verdict(process, ticks, same):
+def _verdict(process, share, same):
     if process.state == "D":
         return "hangs in the kernel"
-    if ticks > 0:
+    if share > _BUSY:
         return "uses CPU"
-    return "waits: no CPU used, the same places twice" if same else "waits: no CPU used"
+    return "waits, in the same places twice" if same else "waits"
 
 
 def _threads(pid):

@@ -10,11 +10,11 @@ import time
 from cleanslate.remote import gpu_devices, processes, signals
 from cleanslate.remote.registry import Failed
 
-_TICK = 0.02
-_RESCAN = 0.1
+_TICK = 0.01
+_RESCAN = 0.05
 _TELL = 0.5
 _REST_GRACE = 5.0
-_ROUNDS_OF_RESPAWN = 20
+_ROUNDS_OF_RESPAWN = 10
 
 
 class Ladder:
@@ -83,15 +83,18 @@ class Ladder:
         """KILL whatever is left and whatever still appears, until a look around finds nothing new."""
         until = time.monotonic() + seconds
         self._signal(self.waiting, signal.SIGKILL)
-        rounds = 0
-        while True:
-            self._reap()
-            fresh = self._rescan(always=not self.waiting)
-            self._signal(fresh, signal.SIGKILL)
-            rounds += bool(fresh)
-            if not self.waiting and not fresh:
+        rounds = quiet = 0
+        while time.monotonic() < until and rounds <= _ROUNDS_OF_RESPAWN:
+            left = self._reap()
+            if left and not self.waiting - self.denied:
                 return
-            if time.monotonic() >= until or rounds > _ROUNDS_OF_RESPAWN or not self.waiting - self.denied:
+            fresh = self._rescan()
+            self._signal(fresh or (), signal.SIGKILL)
+            rounds += bool(fresh)
+            # Twice, for a supervisor takes a moment to start the next one.
+            if fresh is not None:
+                quiet = 0 if left or fresh else quiet + 1
+            if quiet == 2:
                 return
             self._tell(until)
             self._pause()
@@ -116,10 +119,10 @@ class Ladder:
         return bool(self.waiting)
 
     def _rescan(self, always=False):
-        """Look for what has been forked meanwhile; gives the new keys."""
+        """Look for what has been forked meanwhile; gives the new keys, None when it is too early to look again."""
         now = time.monotonic()
         if not always and now < self._scan_again:
-            return set()
+            return None
         fresh = set()
         for process, why in self.find(set(self.records)):
             if process.key not in self.records:

@@ -12,7 +12,8 @@ from cleanslate.remote import processes
 
 PROBE = "cs-gpu-probe"
 
-DRIVER = (
+# Daemons that a machine with GPUs runs all the time: whoever ends processes there verifies them afterwards.
+DAEMONS = (
     "nvidia-persistenced",
     "nv-fabricmanager",
     "nvidia-fabricmanager",
@@ -25,6 +26,8 @@ DRIVER = (
     "nvidia-gridd",
     "nvidia-vgpu-mgr",
     "nvidia-vgpud",
+)
+MONITORS = (
     "nvidia-smi",
     "nvidia-cuda-mps-*",
     "nvidia_gpu_exporter",
@@ -76,7 +79,7 @@ MACHINE = (
     "libvirtd",
     "virtqemud",
 )
-BUILT_IN = DRIVER + DISPLAY + MACHINE + (PROBE,)
+BUILT_IN = DAEMONS + MONITORS + DISPLAY + MACHINE + (PROBE,)
 
 
 def names_of(process):
