@@ -10,18 +10,20 @@ from pathlib import Path
 from cleanslate.errors import InputError, Origin
 from cleanslate.inventory.plugins import PluginContext, check_options
 from cleanslate.inventory.script import as_source
+from cleanslate.lab.alive import running_pid
 from cleanslate.model import SourceMap
 
 _MOST_SECONDS = 120
 
 
 def read(options: SourceMap, context: PluginContext) -> None:
-    """Add the lab's hosts and groups. Option `root`: its folder, from the repository's (`.lab`)."""
+    """Add the lab's hosts and groups. Option `root`: its folder, `.lab` of the repository when not given."""
     check_options(options, ["root"], context)
-    root = context.base / str(options.get("root", ".lab"))
+    root = _repository(context) / str(options.get("root", ".lab"))
     origin = Origin(context.file)
-    start_lab(root, origin)
     found = root / "lab.json"
+    if running_pid(str(root)) is None or not found.exists():
+        start_lab(root, origin)
     try:
         data = as_source(json.loads(found.read_text(encoding="utf-8")), Origin(str(found)), None)
         groups, hosts = data["groups"].items(), data["hosts"].items()
@@ -39,8 +41,16 @@ def read(options: SourceMap, context: PluginContext) -> None:
         assembly.set_host_variables(assembly.host(name, group, origin, context.path), values)
 
 
+def _repository(context: PluginContext) -> Path:
+    """The folder that `inv lab` works in: the nearest above the file with an invoke.yaml or playbooks."""
+    for folder in context.path.resolve().parents:
+        if (folder / "invoke.yaml").is_file() or (folder / "playbooks").is_dir():
+            return folder
+    return context.base.resolve()
+
+
 def start_lab(root: Path, origin: Origin) -> None:
-    """Run `lab up`, which does nothing when the lab is up. Raises InputError with what it said when it fails."""
+    """Run `lab up`. Raises InputError with what it said when it fails."""
     command = [sys.executable, "-m", "cleanslate.lab", "up", "--root", str(root)]
     try:
         done = subprocess.run(

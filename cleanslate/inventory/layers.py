@@ -53,9 +53,7 @@ def _of_groups(inventory: Inventory, host: Host, folders: tuple[str, ...], vault
     known: tuple[Layer, ...] | None = inventory.cache.get(place)
     if known is None:
         groups = groups_of(inventory, host)
-        layers: list[Layer] = []
-        for group in (inventory.groups["all"], *groups):
-            layers.extend(_owned(group, _group_label(group)))
+        layers = _own_of_groups(inventory, groups)
         for folder in folders:
             layers.extend(file_layers(inventory, f"{folder}/group_vars", "all", vault))
         for folder in folders:
@@ -63,6 +61,17 @@ def _of_groups(inventory: Inventory, host: Host, folders: tuple[str, ...], vault
                 layers.extend(file_layers(inventory, f"{folder}/group_vars", group.name, vault))
         known = inventory.cache[place] = tuple(layers)
     return known
+
+
+def _own_of_groups(inventory: Inventory, groups: list[Group]) -> list[Layer]:
+    everyone = inventory.groups["all"]
+    return [layer for group in (everyone, *groups) for layer in _owned(group, _group_label(group))]
+
+
+def source_layers(inventory: Inventory, host: Host) -> list[Layer]:
+    """Give only what the inventory's sources themselves say of a host, without group_vars and host_vars."""
+    groups = _own_of_groups(inventory, groups_of(inventory, host))
+    return [*groups, *_owned(host, _host_label(host))]
 
 
 def find_host(inventory: Inventory, name: str) -> Host:
@@ -81,14 +90,17 @@ def find_host(inventory: Inventory, name: str) -> Host:
 
 def inventory_variables(inventory: Inventory, host: str) -> dict[str, Any]:
     """Give the variables that say where a host stands: `inventory_hostname`, `group_names`, `groups` ..."""
-    target = find_host(inventory, host)
+    return {**place_of(inventory, find_host(inventory, host)), "groups": all_members(inventory)}
+
+
+def place_of(inventory: Inventory, target: Host) -> dict[str, Any]:
+    """A host's names, its source and its groups."""
     return {
         "inventory_hostname": target.name,
         "inventory_hostname_short": target.name if is_address(target.name) else target.name.split(".")[0],
         "inventory_file": str(target.source) if target.source else None,
         "inventory_dir": str(target.source.parent) if target.source else None,
         "group_names": sorted(group.name for group in groups_of(inventory, target)),
-        "groups": all_members(inventory),
     }
 
 
