@@ -57,7 +57,7 @@ def _step(type_name: str, arguments: dict[str, Any], title: str) -> Step:
 def _run_step(
     step: Step, pattern: str, options: PlayOptions, settings: Settings, listeners: list[Callable[[Event], None]]
 ) -> int:
-    from cleanslate.connect import RunConnections
+    from cleanslate.connect.connections import RunConnections
     from cleanslate.inventory import load_inventory, match_hosts
     from cleanslate.runner.run import run_playbook
     from cleanslate.runner.settings import RunSettings

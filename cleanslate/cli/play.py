@@ -138,7 +138,7 @@ def vault_of(options: PlayOptions, secrets: Secrets) -> Decrypt | None:
 
 
 def _run(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
-    from cleanslate.connect import RunConnections
+    from cleanslate.connect.connections import RunConnections
     from cleanslate.record import RunRecord, new_run_id
     from cleanslate.report import reporter
     from cleanslate.runner.run import run_playbook, who

@@ -18,11 +18,11 @@ def playbook_schema() -> Schema:
 
     types = [step_type(name) for name in step_names()]
     steps = {name: _step_schema(step) for step in types for name in _names(step)}
-    step_words = {name: {} for name in (*STEP, *STEP_WORDS)}
+    step_words: Schema = {name: {} for name in (*STEP, *STEP_WORDS)}
     nodes = {"type": "array", "items": {"$ref": "#/$defs/node"}}
-    block_words = {name: {} for name in BLOCK}
+    block_words: Schema = {name: {} for name in BLOCK}
     block = dict.fromkeys(("block", "rescue", "always"), nodes)
-    play_words = {name: {} for name in (*PLAY_WORDS, *SHARED)}
+    play_words: Schema = {name: {} for name in (*PLAY_WORDS, *SHARED)}
     parts = {name: nodes for name in PLAY_PARTS if name != "roles"}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -64,7 +64,7 @@ def _step_schema(step: StepType) -> Schema:
         name: {"description": entry.get("description", ""), "anyOf": [_loose(entry, model), _TEMPLATE]}
         for name, entry in model.get("properties", {}).items()
     }
-    aliases = {name: {} for name in step.arguments.model_fields if name not in properties}
+    aliases: Schema = {name: {} for name in step.arguments.model_fields if name not in properties}
     open_ended = step.arguments.model_config.get("extra") == "allow"
     mapping: Schema = {"type": "object", "properties": {**properties, **aliases}, "additionalProperties": open_ended}
     free: list[Schema] = [{"type": "string"}, {"type": "null"}]

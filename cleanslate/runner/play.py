@@ -34,6 +34,7 @@ class BatchRun:
         self.sections = self._sections()
         self.handlers: list[Handler] = []
         self.play_ended = False
+        self.batch_ended = False
         self.results: list[Result] = []
         self._failed_before = failed_before
         self._lock = threading.RLock()
@@ -184,7 +185,9 @@ class BatchRun:
         self.play_ended = self.play_ended or scope == "end_play"
         self.batch_ended = True
 
-    batch_ended = False
+    def ended(self) -> bool:
+        """Whether every host of the batch is done."""
+        return self.batch_ended
 
     def do_meta(self, state: HostState, action: str) -> None:
         """The meta actions that change no order."""
@@ -222,8 +225,6 @@ class BatchRun:
 
     def execute(self, host: str, work: Work) -> Done:
         """Run work on one host and never raise for what a host does."""
-        if self.batch_ended:
-            return Done(Result(Status.SKIPPED, {"skipped": True, "msg": "the play was ended"}))
         return StepRun(self.world, self.scope, work.step, work.frame, host).run()
 
     def announce(self, work: Work, hosts: list[str]) -> None:

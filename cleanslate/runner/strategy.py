@@ -37,6 +37,9 @@ class Executor(Protocol):
     def fatal(self, work: Work) -> bool:
         """Whether a failure of this work is one for every host."""
 
+    def ended(self) -> bool:
+        """Whether `meta: end_play` or `end_batch` has ended the play for every host."""
+
     def over_limit(self) -> bool:
         """Whether more hosts have failed than max_fail_percentage lets."""
 
@@ -117,6 +120,8 @@ def run_linear(executor: Executor, lanes: list[Lane]) -> None:
         assert work is not None
         group = [lane for lane in waiting if _same(lane.work, work)]
         _run_group(executor, group, work)
+        if executor.ended():
+            return
         if executor.over_limit():
             _fail_all(lanes, "more hosts failed than max_fail_percentage lets")
 
@@ -186,7 +191,7 @@ def run_free(executor: Executor, lanes: list[Lane]) -> None:
     drained: set[str] = set()
 
     def whole(lane: Lane) -> None:
-        while lane.work is not None:
+        while lane.work is not None and not executor.ended():
             if executor.stopping and lane.state.name not in drained:
                 drained.add(lane.state.name)
                 _fail_all([lane], INTERRUPTED, rescuable=False)

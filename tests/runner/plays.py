@@ -8,7 +8,7 @@ from typing import Any
 
 from cleanslate.redaction import Secrets
 
-from cleanslate.connect import RunConnections
+from cleanslate.connect.connections import RunConnections
 from cleanslate.errors import Problems
 from cleanslate.inventory import load_inventory
 from cleanslate.model import Event, SourceMap
