@@ -34,7 +34,7 @@ def read_cases() -> list[Mistake]:
         source, _, says = body.partition("--- says\n")
         parts = re.split(r"^@@ (.*)\n", "site.yml\n" + source, flags=re.MULTILINE)
         files = {"site.yml": parts[0].removeprefix("site.yml\n")}
-        files |= {path: text for path, text in zip(parts[1::2], parts[2::2], strict=True)}
+        files |= dict(zip(parts[1::2], parts[2::2], strict=True))
         cases.append(Mistake(name.strip(), files, says.strip().splitlines()))
     return cases
 
@@ -66,9 +66,7 @@ def rewrite() -> None:
     for case in read_cases():
         with tempfile.TemporaryDirectory() as folder:
             lines = said(case.files, Path(folder))
-        files = "".join(
-            text if path == "site.yml" else f"@@ {path}\n{text}" for path, text in case.files.items()
-        )
+        files = "".join(text if path == "site.yml" else f"@@ {path}\n{text}" for path, text in case.files.items())
         written.append(f"=== {case.name}\n{files}--- says\n" + "".join(f"{line}\n" for line in lines) + "\n")
     GOLDEN.write_text("".join(written))
 
