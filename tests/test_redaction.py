@@ -1,0 +1,237 @@
+"""Secrets never survive redaction, whatever carries them."""
+
+import base64
+import html
+import json
+import shlex
+from threading import Thread
+from urllib.parse import quote, quote_plus
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cleanslate.model import SourceText
+from cleanslate.redaction import MASK, Secrets, looks_secret
+
+NASTY = 'it\'s "my" pass$word\\ ünï\n&<x>'
+
+# Secrets of a mask's own character would be found in the mask itself.
+secrets_ = st.text(
+    st.one_of(st.sampled_from("'\"\\ $`\n\t&<%+/=:#{}äß☃🔑aB1"), st.characters(max_codepoint=0x2FF)),
+    min_size=3,
+    max_size=40,
+).filter(lambda text: len(text.strip()) >= 3 and "*" not in text)
+around = st.text(st.sampled_from("ab 'x\"\n$\\=%"), max_size=8)
+
+ENCODINGS = {
+    "plain": str,
+    "json": json.dumps,
+    "json, not only ascii": lambda text: json.dumps(text, ensure_ascii=False),
+    "json in a document": lambda text: json.dumps({"stdout": [text]}),
+    "url path": quote,
+    "url component": lambda text: quote(text, safe=""),
+    "url query": quote_plus,
+    "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "base64 for urls": lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
+    "base64, unpadded": lambda text: base64.b64encode(text.encode()).decode().rstrip("="),
+    "shell": shlex.quote,
+    "shell, inside a longer word": lambda text: shlex.quote(f"--key={text}"),
+    "repr": repr,
+    "repr of bytes": lambda text: repr(text.encode()),
+    "ascii": ascii,
+    "repr in a list": lambda text: repr([text, "it's"]),
+    "html": html.escape,
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(secret=secrets_, before=around, after=around)
+def test_no_secret_survives_in_any_encoding(secret, before, after):
+    secrets = Secrets()
+    secrets.add(secret)
+    leaks = []
+    for name, encode in ENCODINGS.items():
+        carried = encode(secret)
+        shown = secrets.redact_text(f"{before}{carried}{after}")
+        if carried in shown or secret in shown or MASK not in shown:
+            leaks.append((name, shown))
+    assert leaks == []
+
+
+@settings(max_examples=40, deadline=None)
+@given(secret=secrets_, others=st.lists(secrets_, max_size=4), text=around)
+def test_one_secret_does_not_shield_another(secret, others, text):
+    secrets = Secrets()
+    for one in (secret, *others):
+        secrets.add(one)
+    shown = secrets.redact_text(text + "".join(others) + secret + text + secret)
+    assert [one for one in (secret, *others) if one in shown] == []
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    secret=secrets_,
+    value=st.recursive(
+        st.one_of(st.none(), st.booleans(), st.integers(), around, st.just("HERE")),
+        lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(around, inner, max_size=3)),
+    ),
+)
+def test_no_secret_survives_in_a_value_however_deep(secret, value):
+    secrets = Secrets()
+    secrets.add(secret)
+
+    def put(item):
+        if isinstance(item, dict):
+            return {key: put(inner) for key, inner in item.items()} | {secret: secret}
+        return [*map(put, item), secret] if isinstance(item, list) else secret if item == "HERE" else item
+
+    shown = json.dumps(secrets.redact(put(value)), ensure_ascii=False)
+    assert secret not in shown
+    assert json.dumps(secret)[1:-1] not in shown
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    secret=st.text(st.characters(max_codepoint=0x2FF, exclude_characters="*"), min_size=12, max_size=40).filter(
+        lambda text: len(text.strip()) >= 3
+    ),
+    before=st.text(st.characters(max_codepoint=0x2FF), max_size=5),
+    after=around,
+)
+def test_a_secret_within_a_longer_base64_text_is_found(secret, before, after):
+    secrets = Secrets()
+    secrets.add(secret)
+    carried = base64.b64encode((before + secret + after).encode("utf-8")).decode()
+    assert MASK in secrets.redact_text(carried)
+
+
+def test_a_basic_authorization_header_does_not_tell_the_password():
+    secrets = Secrets()
+    secrets.add("correct horse battery")
+    header = "Authorization: Basic " + base64.b64encode(b"ann:correct horse battery").decode()
+    shown = secrets.redact_text(header)
+    assert base64.b64decode(shown.split()[-1].split("*")[0] + "==") in (b"ann:", b"ann")
+
+
+@pytest.mark.parametrize(
+    "carried",
+    [
+        NASTY,
+        shlex.quote(NASTY),
+        f"sh -c {shlex.quote('echo ' + NASTY)}",
+        json.dumps({"msg": NASTY}),
+        repr({"msg": NASTY}),
+        quote_plus(NASTY),
+        html.escape(NASTY),
+        base64.b64encode(NASTY.encode()).decode(),
+    ],
+)
+def test_a_secret_with_quotes_blanks_dollars_newlines_and_umlauts_is_masked_whole(carried):
+    secrets = Secrets()
+    secrets.add(NASTY)
+    shown = secrets.redact_text(carried)
+    assert MASK in shown
+    assert [part for part in ("pass", "word", "cGFzc") if part in shown] == []
+
+
+def test_each_line_of_a_secret_is_one_too():
+    key = "-----BEGIN KEY-----\n  abcdef012345\nzz\nghijkl6789==\n-----END KEY-----\n"
+    secrets = Secrets()
+    secrets.add(key)
+    assert f"read {MASK} and zz" == secrets.redact_text("read abcdef012345 and zz")
+    assert MASK in secrets.redact_text(yaml.safe_dump({"key": key}))
+    assert "ghijkl6789" not in secrets.redact_text(yaml.safe_dump({"key": key}))
+
+
+def test_short_texts_are_not_taken_and_are_counted():
+    secrets = Secrets()
+    for text in ("", "  ", "a", "ab", " ab\n"):
+        secrets.add(text)
+    assert len(secrets) == 0
+    assert secrets.too_short == 3
+    assert secrets.redact_text("abab") == "abab"
+
+
+def test_values_keep_their_types_and_are_not_changed_in_place():
+    secrets = Secrets()
+    secrets.add("s3cret")
+    value = {"n": 1, "f": 1.5, "t": True, "none": None, "l": ("s3cret", [SourceText("x s3cret")]), "s3cret": 2}
+    expected = {"n": 1, "f": 1.5, "t": True, "none": None, "l": [MASK, [f"x {MASK}"]], MASK: 2}
+    assert expected == secrets.redact(value)
+    assert value["l"][0] == "s3cret"
+
+
+def test_a_number_that_is_a_secret_is_masked():
+    secrets = Secrets()
+    secrets.add("493817")
+    assert {"pin": MASK, "port": 8000} == secrets.redact({"pin": 493817, "port": 8000})
+
+
+def test_without_secrets_nothing_is_touched():
+    value = {"a": [1, "x"]}
+    assert Secrets().redact(value) is value
+    assert Secrets().redact_text("x") == "x"
+
+
+def test_a_secret_added_later_is_masked_from_then_on():
+    secrets = Secrets()
+    secrets.add("first one")
+    assert secrets.redact_text("first one, second one") == f"{MASK}, second one"
+    secrets.add("second one")
+    assert secrets.redact_text("first one, second one") == f"{MASK}, {MASK}"
+
+
+def test_threads_may_add_and_redact_at_once():
+    secrets = Secrets()
+    leaked = []
+
+    def work(number):
+        for turn in range(5):
+            mine = f"secret-{number}-{turn}"
+            secrets.add(mine)
+            leaked.extend([mine] if mine in secrets.redact_text(f"x {mine} y") else [])
+
+    threads = [Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert leaked == []
+    assert len(secrets) == 20
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("password", True),
+        ("ansible_become_password", True),
+        ("ansible_become_pass", True),
+        ("db_passwd", True),
+        ("HF_TOKEN", True),
+        ("hf_token", True),
+        ("token", True),
+        ("OPENAI_API_KEY", True),
+        ("apiKey", True),
+        ("AWS_SECRET_ACCESS_KEY", True),
+        ("client-secret", True),
+        ("private_key", True),
+        ("ssh_passphrase", True),
+        ("proxmox_credentials", True),
+        ("max_tokens", False),
+        ("speculative_num_draft_tokens", False),
+        ("tokenizer", False),
+        ("token_limit", False),
+        ("ansible_ssh_private_key_file", False),
+        ("secret_name", False),
+        ("password_file", False),
+        ("compass", False),
+        ("key", False),
+        ("name", False),
+        ("", False),
+    ],
+)
+def test_names_that_look_like_secrets_are_told_apart(name, expected):
+    assert expected is looks_secret(name)
+    assert expected is Secrets().looks_secret(name)
