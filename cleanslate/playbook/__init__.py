@@ -5,6 +5,7 @@ from cleanslate.playbook.check import check_playbook, check_tags
 from cleanslate.playbook.find import file_places, role_search_paths, search_folders, tasks_file_places
 from cleanslate.playbook.inherit import inherited_by_include
 from cleanslate.playbook.load import load_playbook, load_role, load_tasks_file
+from cleanslate.playbook.schema import playbook_schema
 from cleanslate.playbook.tags import selected
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "tasks_file_places",
     "split_key_values",
     "selected",
+    "playbook_schema",
 ]

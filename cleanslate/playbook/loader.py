@@ -11,7 +11,7 @@ from cleanslate.errors import CleanslateError, InputError, Origin, Problems
 from cleanslate.model import Keywords, Play, Role, SourceMap, SourceText
 from cleanslate.yamlfile import Decrypt, load_yaml, shown_path
 
-MOST_STEPS = 200_000
+MOST_STEPS = 100_000
 MOST_IMPORTS = 50  # one in another
 
 

@@ -49,7 +49,8 @@ def step_name(word: str) -> str | None:
 
 def known_names() -> list[str]:
     """Every name that may stand as a step type, in its short form."""
-    return sorted({*registry.step_names(), *LANGUAGE_ARGUMENTS, *registry.ALIASES})
+    aliases = (alias for alias, name in registry.ALIASES.items() if name in registry.step_names())
+    return sorted({*registry.step_names(), *LANGUAGE_ARGUMENTS, *aliases})
 
 
 def unknown_name(word: str) -> tuple[str, str | None]:
