@@ -182,6 +182,8 @@ class Narrator:
         if message not in (None, "", "non-zero return code"):
             text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
             yield from _field("why", text, "failed")
+        elif result.get("failed_when_result") is True:
+            yield from _field("why", "what failed_when says is true", "failed")
         command = result.get("cmd")
         if command:
             text = " ".join(map(str, command)) if isinstance(command, list) else str(command)

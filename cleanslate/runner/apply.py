@@ -23,6 +23,9 @@ from cleanslate.model import Answer, Diff, Result, Status
 from cleanslate.steps.contract import Change, Flow, Outcome, SetFacts, StepArguments, StepContext, StepType
 
 
+_RACES = 20  # as many hosts may edit one file at once before the last of them gives up
+
+
 @dataclass
 class Applied:
     """A step's result, and what it asked the runner to do."""
@@ -65,14 +68,21 @@ def apply_step(
     *,
     check: bool,
 ) -> Applied:
-    """Drive the generator to its end. Every failure becomes a result; only programming errors pass through."""
-    tried = _Tried()
-    try:
-        return _drive(step_type, arguments, context, target, tried, check=check)
-    except GeneratorExit:
-        raise
-    except CleanslateError as error:
-        return Applied(_failure(error, tried, check=check), changes=[c.summary for c in tried.changes])
+    """Drive the generator to its end. Every failure becomes a result; only programming errors pass through.
+
+    A write that was refused because the file changed after it was read (another host's step, delegated to the same
+    machine) is tried again from the reading on: nothing was done yet, and the second look sees the other's change.
+    """
+    for again in reversed(range(_RACES)):
+        tried = _Tried()
+        try:
+            return _drive(step_type, arguments, context, target, tried, check=check)
+        except CallFailed as error:
+            if error.kind != "changed" or tried.altered or not again:
+                return Applied(_failure(error, tried, check=check), changes=[c.summary for c in tried.changes])
+        except CleanslateError as error:
+            return Applied(_failure(error, tried, check=check), changes=[c.summary for c in tried.changes])
+    raise AssertionError("the last try always returns")
 
 
 @dataclass

@@ -299,3 +299,16 @@ def test_free_lets_hosts_go_at_their_own_pace(tmp_path):
     )
     for host in ("alpha", "beta"):
         assert ["a", "b"] == [name for name, where, _ in ran.statuses if where == host]
+
+
+def test_hosts_that_edit_one_file_at_once_all_get_their_line_in(tmp_path):
+    """A write refused because another host was quicker is looked at and made again."""
+    (tmp_path / "shared").write_text("".join(f"h{n} up\n" for n in range(8)))
+    inventory = "[all]\nh[0:7]\n[all:vars]\nansible_connection=local\n"
+    text = tasks(
+        '- {name: a, lineinfile: {path: "{{ workdir }}/shared", regexp: "^{{ inventory_hostname }} ", '
+        'line: "{{ inventory_hostname }} down"}, delegate_to: h0}'
+    )
+    ran = run_play(tmp_path, text, inventory=inventory)
+    assert 0 == ran.outcome.exit_code
+    assert "".join(f"h{n} down\n" for n in range(8)) == (tmp_path / "shared").read_text()
