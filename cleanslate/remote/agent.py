@@ -92,6 +92,7 @@ class CallUnderWay(Call):
         self.deadline = time.monotonic() + header["left"]
         self.reason = None
         self.owned = []
+        self.signalled = False  # something it owned was ended by us, so what it returns is not what was asked for
         self.next_look = self.deadline  # when the watcher has something to do
         self.looks = 0
         if header["blob"] == "whole":
@@ -111,7 +112,7 @@ class CallUnderWay(Call):
         """Keep a Popen in mind; one that comes after the end is ended at once."""
         self.owned.append(process)
         if self.reason:
-            signal_group(process, 15)
+            self._terminate(process)
 
     def stop(self, reason):
         """Ask the call to end: it is told, and what it owns gets TERM."""
@@ -120,7 +121,11 @@ class CallUnderWay(Call):
         if isinstance(self.blob, Blob):
             self.blob.finish()
         for process in self.owned:
-            signal_group(process, 15)
+            self._terminate(process)
+
+    def _terminate(self, process):
+        if process.poll() is None:
+            self.signalled = signal_group(process, 15) or self.signalled
 
     def end_groups(self):
         """Wait until no process group is left of what a stopped call owned; KILL after the grace."""
@@ -203,6 +208,8 @@ class Agent:
     def _run(self, call, header):
         try:
             answer, bulk = self._answer(call, header), b""
+            if call.signalled:
+                raise Failed(call.reason, "the process that it had started was ended")
             if isinstance(answer, tuple):
                 answer, bulk = answer
             self._send_bulk(call, bulk)
