@@ -1,6 +1,5 @@
 """Freeing GPUs from where all processes can be seen: who holds them, whose that is, and ending only those meant."""
 
-import os
 import time
 
 from cleanslate.remote import containers, daemons, gpu_reading, processes, protection
@@ -83,14 +82,12 @@ class Sorting:
         blind = self.holders.blind
         if self.membership is not None:
             unsure += [process.pid for process in blind if self.membership.holds(process) is not False]
-        # With the driver's list at hand, who is not in it holds nothing; without, only root can tell.
+        # With the driver's list at hand, who is not in it holds nothing.
         hidden = [pid for pid in self.holders.strangers if pid in {process.pid for process in blind}]
         if unsure or hidden:
             return "%d processes cannot be looked into" % len(set(unsure + hidden))
-        if os.geteuid() != 0 and blind and not self.holders.driver_lists:
-            return "%d processes of other users cannot be looked into, and the driver lists none" % len(blind)
-        if self.membership is None and not self.holders.all_seen and os.geteuid() != 0:
-            return "%d processes of other users cannot be looked into" % len(blind)
+        if blind and not self.holders.driver_lists:
+            return "%d processes cannot be looked into, and the driver lists none" % len(blind)
         return None
 
     def memory_without_holder(self):
@@ -143,7 +140,7 @@ def release(call, grace=5.0, kill_within=120.0, settle=10.0, source="auto", **so
     found = Sorting(_read(call, source), **sorting)
     before = daemons.running(processes.table())
     wanted = [holder.tell() for holder in found.daemons]
-    stopped = daemons.stop(call, wanted, max(grace, 30.0)) if wanted else []
+    stopped = daemons.stop(call, wanted, grace) if wanted else []
 
     def again(known):
         found.look()

@@ -122,7 +122,7 @@ def _failure(answer: Mapping[str, Any], data: dict[str, Any], args: Arguments) -
     what = _words(answer["problems"], args)
     who = _who(answer)
     if verdict and verdict["verdict"] == "wedged":
-        words = verdict["text"] if verdict["text"] in what else f"{what}; {verdict['text']}"
+        words = what if verdict["text"] in what else f"{what}; {verdict['text']}"
         return GpuWedged(words, fix=verdict["fix"], data=data)
     if verdict and verdict["verdict"] == "broken":
         return StepFailed(what if verdict["text"] in what else verdict["text"], fix=verdict["fix"], data=data)

@@ -39,7 +39,7 @@ class Arguments(StepArguments):
     allow: Words = Field(default_factory=list)
     """Protected daemons that may be stopped, through their service or by TERM, never by KILL (`dcgm-exporter`)."""
     grace: Seconds = Field(default=5.0, ge=0)
-    """How long a holder may take after TERM until it is killed."""
+    """How long a holder may take after TERM until it is killed; and how long an allowed daemon is waited for."""
     within: Seconds = Field(default=120.0, gt=0)
     """How long what was killed may take to be gone."""
     settle: Seconds = Field(default=10.0, ge=0)
@@ -83,6 +83,9 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
     if targets:
         report = yield _change(args, sorting, plan.values, targets)
         data.update(_data(report.values), seconds=report.get("seconds", 0.0))
+        for daemon in report["daemons_stopped"]:
+            if not daemon["ended"]:
+                context.warn(f"pid {daemon['pid']} ({daemon['title']}) goes on after TERM, and is never killed")
         _judge(report.values, data, args)
     if args.reset and data["memory_without_holder"]:
         yield from _reset(data, args)

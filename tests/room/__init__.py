@@ -39,7 +39,7 @@ def in_namespaces(*more: str) -> list[str]:
 class Room:
     """The machine room; a Target whose calls run inside it."""
 
-    def __init__(self, folder: Path, actor: Path, *, python=sys.executable, libraries=None, environment=None):
+    def __init__(self, folder: Path, actor: Path, *, python=sys.executable, libraries=None, before=()):
         self.folder = folder
         self.actor_file = actor
         self.address = Address("room", kind="local")
@@ -49,7 +49,7 @@ class Room:
         self.bin.mkdir(parents=True, exist_ok=True)
         (folder / "dev").mkdir(exist_ok=True)
         self._ready = 0
-        start = [str(actor), "--init", python, "-u", str(HERE / "inside.py")]
+        start = [str(actor), "--init", *before, python, "-u", str(HERE / "inside.py")]
         self.process = subprocess.Popen(
             [*in_namespaces(), *start],
             stdin=subprocess.PIPE,
@@ -62,7 +62,6 @@ class Room:
                 "PYTHONPYCACHEPREFIX": str(actor.parent / "pycache"),
                 "FAKE_NVML": str(folder / "nvml"),
                 "LD_LIBRARY_PATH": str(libraries or self._no_nvml(folder)),
-                **(environment or {}),
             },
             start_new_session=True,
         )
@@ -127,16 +126,22 @@ class Room:
         """Start something in the room, as the child of its first process."""
         self._ask({"do": "spawn", "argv": [str(word) for word in argv]})
 
-    def act(self, *options: str | Path, tells: int = 1, prefix=()) -> list[int]:
-        """Start an actor and wait until it and its children are ready; gives their pids as the room sees them."""
+    def act(self, *options: str | Path, tells: int = 1, prefix=(), inside=False) -> list[int]:
+        """Start an actor and wait until it and its children are ready; gives their pids.
+
+        The pids are those that the actors see; with `inside` (a namespace below the room's) those that the room sees.
+        """
         self._ready += 1
         ready = self.folder / f"ready{self._ready}"
+        if inside:
+            prefix = ("env", f"ACTOR={ready}", *prefix)
         words = [str(word) for word in options]
         if "--" not in words:
             words.append("--")
         place = words.index("--")
         self.spawn(*prefix, self.actor_file, "--ready", ready, *words[:place], *words[place:])
-        return self.told(ready, tells)
+        told = self.told(ready, tells)
+        return self._ask({"do": "marked", "mark": f"ACTOR={ready}"})["answer"] if inside else told
 
     def told(self, ready: Path, tells: int) -> list[int]:
         """Wait until so many pids stand in a file."""

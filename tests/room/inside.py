@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import traceback
+from pathlib import Path
 
 from cleanslate.remote import processes, server_state
 from cleanslate.remote.registry import Call, Failed
@@ -55,6 +56,20 @@ def look(request):
     return {"answer": found.tell() if found else None}
 
 
+def marked(request):
+    """The pids of the actors that carry a mark in their environment, whatever namespace they are in."""
+    found = []
+    for pid in processes.table():
+        try:
+            actor = Path(f"/proc/{pid}/exe").resolve().name == "actor"
+        except OSError:
+            continue
+        environment = processes.read_bytes(f"/proc/{pid}/environ") or b""
+        if actor and request["mark"].encode() in environment.split(b"\0"):
+            found.append(pid)
+    return {"answer": sorted(found)}
+
+
 def launched(request):
     now = processes.look(request["pid"])
     state = {
@@ -95,7 +110,7 @@ def sweep(request):
 
 
 def main():
-    acts = {"sweep": sweep, "call": make_call, "spawn": spawn, "look": look, "launched": launched}
+    acts = {"sweep": sweep, "marked": marked, "call": make_call, "spawn": spawn, "look": look, "launched": launched}
     for line in sys.stdin:
         request = json.loads(line)
         try:
