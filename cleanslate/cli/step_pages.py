@@ -123,7 +123,7 @@ def _check_mode(step: StepType) -> str:
 
 def print_schema() -> int:
     """Print the JSON schema of playbooks."""
-    from cleanslate.cli.schema import playbook_schema
+    from cleanslate.playbook import playbook_schema
 
     print(json.dumps(playbook_schema(), indent=2))
     return 0
