@@ -84,7 +84,7 @@ def _look_inside(found, path, info, *, digest, size, content, unless):
 @reads
 @told()
 def read(call, path, offset=0, limit=None, digest=True, follow=True):
-    """A file's bytes, or `limit` of them from `offset`; gives Ansible's file fields, path, sha1 and end (no more).
+    """A file's bytes, or `limit` of them from `offset`; gives Ansible's file fields, path and sha1 (of the whole file).
 
     Failed("missing") where there is no file, ("wrong") where it is not a regular file.
     """
@@ -92,13 +92,15 @@ def read(call, path, offset=0, limit=None, digest=True, follow=True):
     info = os.stat(path, follow_symlinks=follow)
     if not st.S_ISREG(info.st_mode):
         raise Failed("wrong", f"{path} is a {kind_of(info)}, not a file")
-    with open(path, "rb") as file:
-        file.seek(offset)
-        blob = file.read() if limit is None else file.read(limit)
-    found = dict(attributes.describe(path, info), path=path, end=offset + len(blob) >= info.st_size)
+    found = dict(attributes.describe(path, info), path=path)
     if digest:
         found["sha1"] = atomic.digest_of(path)
-    return found, blob
+    file = open(path, "rb")  # noqa: SIM115 - whoever sends the answer closes it
+    if limit is None and not offset:
+        return found, file
+    with file:
+        file.seek(offset)
+        return found, file.read() if limit is None else file.read(limit)
 
 
 @changes

@@ -28,7 +28,7 @@ def stat(call, path, follow=False, digest=None, mime=False, flags=False):
     info = info_of(path, follow)
     if info is None:
         return {"exists": False}
-    found = _plain(path, info)
+    found = plain_facts(path, info)
     found.update(_access(path))
     if st.S_ISLNK(info.st_mode):
         found["lnk_source"] = os.path.realpath(path)
@@ -46,7 +46,8 @@ def stat(call, path, follow=False, digest=None, mime=False, flags=False):
     return found
 
 
-def _plain(path, info):
+def plain_facts(path, info):
+    """What a stat result tells, without another look at the path."""
     mode = info.st_mode
     found = {
         "exists": True,
@@ -110,6 +111,8 @@ def _mime(path, info):
 
 
 def _guess(path, info):
+    if not os.path.exists(path):
+        return "unknown", "unknown"  # a link that leads to nothing
     for test, kind in ((st.S_ISDIR, "inode/directory"), (st.S_ISLNK, "inode/symlink"), (st.S_ISFIFO, "inode/fifo")):
         if test(info.st_mode):
             return kind, "binary"

@@ -31,7 +31,19 @@ def content(path: Path, context: StepContext) -> bytes:
 
 def digest(path: Path) -> str:
     """The SHA-1 of a file of any size."""
-    found = hashlib.sha1(usedforsecurity=False)
+    return _digest(path, "sha1")
+
+
+def md5(path: Path) -> str | None:
+    """The MD5 of a file of any size; None where the system forbids MD5."""
+    try:
+        return _digest(path, "md5")
+    except ValueError:
+        return None
+
+
+def _digest(path: Path, algorithm: str) -> str:
+    found = hashlib.new(algorithm, usedforsecurity=False)
     try:
         with path.open("rb") as file:
             for piece in iter(lambda: file.read(1 << 20), b""):

@@ -119,12 +119,19 @@ def plain(value: Any, places: dict[str, str]) -> Any:
     if isinstance(value, dict):
         folder = value.get("state") in ("directory", "link") or value.get("isdir") is True
         return {
-            key: plain(item, places)
+            key: _ordered(plain(item, places))
             for key, item in value.items()
             if key not in VOLATILE
             and not (folder and key in ("size", "nlink"))
             and not (key == "src" and "/.ansible/tmp/" in str(item))
         }
+    return value
+
+
+def _ordered(value: Any) -> Any:
+    """What find has found, by path: Ansible gives it as the folder happens to be ordered."""
+    if isinstance(value, list) and value and all(isinstance(item, dict) and "path" in item for item in value):
+        return sorted(value, key=lambda item: item["path"])
     return value
 
 
