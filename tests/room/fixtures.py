@@ -1,5 +1,12 @@
 """Fixtures of the machine room; a test module imports those that it uses."""
 
+import contextlib
+import os
+import signal
+import time
+import uuid
+from pathlib import Path
+
 import pytest
 
 from tests.room import HERE, Room, compile_c
@@ -65,3 +72,37 @@ def rooms(tmp_path, actor):
     yield make
     for room in made:
         room.close()
+
+
+class Freezer:
+    """A cgroup whose processes sleep uninterruptibly and obey no KILL until it is thawed, as in a hung driver."""
+
+    def __init__(self):
+        self.folder = Path("/sys/fs/cgroup/freezer") / f"cleanslate-{uuid.uuid4().hex[:8]}"
+        self.folder.mkdir()
+
+    def freeze(self, room, pid):
+        """Freeze a process of a room."""
+        into = f"echo {pid} > {self.folder}/cgroup.procs && echo FROZEN > {self.folder}/freezer.state"
+        room.spawn("/bin/sh", "-c", into)
+        while room.look(pid)["state"] != "D":
+            time.sleep(0.005)
+
+    def thaw(self):
+        """Let go of everything, and vanish."""
+        (self.folder / "freezer.state").write_text("THAWED")
+        until = time.monotonic() + 5
+        for process in (self.folder / "cgroup.procs").read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(process), signal.SIGKILL)
+        while (self.folder / "cgroup.procs").read_text() and time.monotonic() < until:
+            time.sleep(0.01)
+        self.folder.rmdir()
+
+
+@pytest.fixture
+def freezer(room):
+    """Made after the room, and thawed before it is swept."""
+    made = Freezer()
+    yield made
+    made.thaw()

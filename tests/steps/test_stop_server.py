@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
-from pathlib import Path
 
 import pytest
 
@@ -255,24 +253,9 @@ def test_diagnose_saves_what_each_was_doing_before_it_is_ended(room):
     assert "processes" not in foretold.data["diagnosis"]
 
 
-@pytest.fixture
-def freezer(room):
-    """A cgroup whose processes sleep uninterruptibly and obey no KILL until it is thawed, as in a hung driver."""
-    folder = Path("/sys/fs/cgroup/freezer") / f"cleanslate-{uuid.uuid4().hex[:8]}"
-    folder.mkdir()
-    yield folder
-    (folder / "freezer.state").write_text("THAWED")
-    until = time.monotonic() + 5
-    while (folder / "cgroup.procs").read_text() and time.monotonic() < until:
-        time.sleep(0.01)
-    folder.rmdir()
-
-
 def test_one_that_stays_in_the_kernel_after_kill_is_the_verdict_wedged(room, freezer):
     pid = room.act("--title", "sglang::scheduler_TP3")[0]
-    room.spawn("/bin/sh", "-c", f"echo {pid} > {freezer}/cgroup.procs && echo FROZEN > {freezer}/freezer.state")
-    while room.look(pid)["state"] != "D":
-        time.sleep(0.005)
+    freezer.freeze(room, pid)
     result = run_step("stop_server", {**QUICK, "kill_within": 0.3}, target=room).result
     assert (Status.FAILED, 6) == (result.status, result.exit_code)
     assert f"{pid} sglang::scheduler_TP3 cannot be ended" in result.data["msg"]
