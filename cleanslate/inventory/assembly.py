@@ -147,7 +147,7 @@ class Assembly:
                 if reference.parent:
                     self.child(reference.parent, reference.group, reference.origin)
             else:
-                near = suggest(reference.group, self.declared)
+                near = suggest(reference.group, set(self.declared) - {"all", "ungrouped"})
                 fix = near or f"declare it with [{reference.group}]"
                 self.problems.add(
                     f'{reference.what} "{reference.group}", which no source declares', reference.origin, fix=fix

@@ -27,7 +27,7 @@ def host_layers(
     Raises InputError for group_vars and host_vars that cannot be read.
     """
     target = find_host(inventory, host)
-    folders = _folders(inventory, playbook_dir)
+    folders = folders_of(inventory, playbook_dir)
     layers = list(_of_groups(inventory, target, folders, vault))
     layers.extend(_owned(target, _host_label(target)))
     for folder in folders:
@@ -35,7 +35,7 @@ def host_layers(
     return _without_repeats(layers)
 
 
-def _folders(inventory: Inventory, playbook_dir: Path | None) -> tuple[str, ...]:
+def folders_of(inventory: Inventory, playbook_dir: Path | None) -> tuple[str, ...]:
     """The folders beside which variable files lie: those of the sources, then the playbook's (perhaps one again)."""
     place = ("folders", str(playbook_dir), len(inventory.sources))
     known: tuple[str, ...] | None = inventory.cache.get(place)

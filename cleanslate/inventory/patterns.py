@@ -88,11 +88,11 @@ class _Evaluation:
         if not pieces:
             raise InputError("the host pattern is empty", origin=self.origin, fix='name hosts or groups, or "all"')
         included = [piece for piece in pieces if piece[0] not in "!&"]
-        chosen = self._included(included) if included else self._matches("all") or []
+        chosen = self._included(included, pieces) if included else self._matches("all") or []
         for piece in (piece for piece in pieces if piece[0] == "&"):
             kept = self._matches(self._operand(piece))
             if kept is None:
-                raise self._nothing(piece[1:], pieces)
+                raise self._nothing(piece[1:], [piece])
             allowed = set(kept)
             chosen = [host for host in chosen if host in allowed]
         for piece in (piece for piece in pieces if piece[0] == "!"):
@@ -103,11 +103,11 @@ class _Evaluation:
             chosen = [host for host in chosen if host not in refused]
         return list(dict.fromkeys(chosen))
 
-    def _included(self, pieces: list[str]) -> list[str]:
-        found = [[piece] if piece in self.inventory.hosts else self._matches(piece) for piece in pieces]
+    def _included(self, included: list[str], pieces: list[str]) -> list[str]:
+        found = [[piece] if piece in self.inventory.hosts else self._matches(piece) for piece in included]
         if all(names is None for names in found):
-            raise self._nothing(pieces[0], pieces)
-        for piece, names in zip(pieces, found, strict=True):
+            raise self._nothing(included[0], pieces if len(included) > 1 else included)
+        for piece, names in zip(included, found, strict=True):
             if names is None:
                 self._warn(piece)
         return [name for names in found for name in names or ()]
@@ -178,9 +178,8 @@ class _Evaluation:
             ) from None
 
     def _nothing(self, piece: str, pieces: list[str]) -> InputError:
-        what = f'the pattern "{piece}" matches no host and no group of the inventory'
-        if len(pieces) > 1 and len([other for other in pieces if other[0] not in "!&"]) > 1:
-            what = f'the pattern "{",".join(pieces)}" matches no host and no group of the inventory'
+        named = piece if len(pieces) == 1 else ",".join(pieces)
+        what = f'the pattern "{named}" matches no host and no group of the inventory'
         return InputError(what, origin=self.origin, fix=self._near(piece))
 
     def _warn(self, piece: str) -> None:
@@ -196,7 +195,10 @@ class _Evaluation:
 
     def _near(self, piece: str) -> str:
         known = [*self.inventory.groups, *self.inventory.hosts]
-        near = difflib.get_close_matches(piece, known, n=3, cutoff=0.6)
+        name, colon, port = piece.rpartition(":")
+        if colon and port.isdigit() and name in known:
+            return f'patterns name hosts without their ports: "{name}"'
+        near = difflib.get_close_matches(piece, known, n=3, cutoff=0.6 if len(piece) > 3 else 0.5)
         if near:
             return "did you mean " + " or ".join(f'"{name}"' for name in near) + "?"
         groups = [name for name in self.inventory.groups if name not in ("all", "ungrouped")]

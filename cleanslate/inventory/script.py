@@ -13,7 +13,7 @@ from typing import Any
 from cleanslate.errors import InputError, Origin
 from cleanslate.inventory.assembly import Assembly
 from cleanslate.model import Host, SourceList, SourceMap, SourceText
-from cleanslate.yamlfile import Decrypt
+from cleanslate.yamlfile import Decrypt, shown_path
 
 MOST_SECONDS = 120
 _PARTS = ("hosts", "vars", "children")
@@ -24,13 +24,16 @@ def is_script(path: Path) -> bool:
 
     Files on some mounts are all executable; an inventory that is plain text is read, not run.
     """
-    with path.open("rb") as stream:
-        start = stream.read(4)
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(4)
+    except OSError:  # whoever reads it says why it cannot be read
+        return False
     runnable = start.startswith(b"#!") or start == b"\x7fELF"
     if runnable and not os.access(path, os.X_OK) and path.suffix not in (".yml", ".yaml", ".json", ".ini"):
         raise InputError(
             "the inventory begins with #! but is not executable",
-            origin=Origin(str(path)),
+            origin=Origin(shown_path(path)),
             fix=f"chmod +x {path}, or remove that line",
         )
     return runnable and os.access(path, os.X_OK)

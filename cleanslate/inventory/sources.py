@@ -14,6 +14,7 @@ from cleanslate.inventory.hostlist import read_host_list
 from cleanslate.inventory.ini import read_ini
 from cleanslate.inventory.plugins import PluginContext, read_plugin
 from cleanslate.inventory.script import is_script, read_script
+from cleanslate.inventory.varfiles import placed
 from cleanslate.inventory.yamlform import read_yaml_groups
 from cleanslate.model import Inventory, SourceMap
 from cleanslate.yamlfile import Decrypt, load_yaml_text, read_text, shown_path
@@ -56,7 +57,8 @@ class _Loader:
                 self._folder(path)
             elif path.is_file():
                 self.assembly.inventory.files.append(path)
-                self._file(path)
+                with placed(shown_path(path)):
+                    self._file(path)
             else:
                 raise _missing(path)
         except InputError as error:
@@ -64,7 +66,11 @@ class _Loader:
 
     def _folder(self, folder: Path) -> None:
         """Read what lies in a folder, by name, and folders in it, except what Ansible passes over."""
-        for path in sorted(folder.iterdir()):
+        try:
+            found = sorted(folder.iterdir())
+        except OSError as error:
+            raise InputError(f"cannot read the folder: {error.strerror or error}", origin=Origin(str(folder))) from None
+        for path in found:
             ignored = path.name.startswith(".") or path.name in IGNORED_NAMES or path.name.endswith(IGNORED_SUFFIXES)
             if not ignored:
                 self.read(path)

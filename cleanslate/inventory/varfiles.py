@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cleanslate.errors import InputError, Origin, Problem
@@ -19,6 +21,16 @@ class Layer:
 
     label: str
     values: SourceMap
+
+
+@contextmanager
+def placed(file: str) -> Iterator[None]:
+    """Mistakes that do not know where they are (a vault password that does not fit) are told with the file."""
+    try:
+        yield
+    except InputError as error:
+        known = [problem if problem.origin else replace(problem, origin=Origin(file)) for problem in error.problems]
+        raise InputError(problems=known) from None
 
 
 def file_layers(inventory: Inventory, folder: str, name: str, vault: Decrypt | None) -> tuple[Layer, ...]:
@@ -86,8 +98,9 @@ def _files_below(folder: Path) -> list[Path]:
 
 def _layer(inventory: Inventory, path: Path, vault: Decrypt | None) -> Layer:
     inventory.files.append(path)
-    values = load_yaml(path, vault=vault)
     file = shown_path(path)
+    with placed(file):
+        values = load_yaml(path, vault=vault)
     if values is None:
         values = SourceMap(origin=Origin(file))
     if not isinstance(values, SourceMap):

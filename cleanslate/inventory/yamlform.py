@@ -35,16 +35,18 @@ class _Form:
     path: Path
     assembly: Assembly
 
-    def group(self, name: Any, data: Any, origin: Origin | None) -> bool:
-        """Read a group with all that is in it; False when it is none."""
+    def group(self, name: Any, data: Any, origin: Origin | None, parent: str | None = None) -> None:
+        """Read a group with all that is in it."""
         if not isinstance(name, str):
             self._mistake(f"the group name {name!r} is not text", origin, "put it in quotes")
-            return False
+            return
+        self.assembly.group(name, origin)
+        if parent is not None:
+            self.assembly.child(parent, name, origin)
         if data is not None and not isinstance(data, SourceMap):
             fix = 'a group holds "hosts:", "vars:" and "children:"; variables of all hosts stand under "all: vars:"'
             self._mistake(f'group "{name}" is {_shape(data)}, not a map', origin, fix)
-            return False
-        self.assembly.group(name, origin)
+            return
         content = SourceMap() if data is None else data
         for key, value in content.items():
             if key == "vars":
@@ -55,7 +57,6 @@ class _Form:
                 self._hosts(name, value, content.value_origin(key))
             else:
                 self._unknown(name, key, value, content.key_origin(key))
-        return True
 
     def _vars(self, group: str, values: Any, origin: Origin | None) -> None:
         if values is None:
@@ -70,9 +71,7 @@ class _Form:
     def _children(self, group: str, children: Any, origin: Origin | None) -> None:
         named = self._entries(f'the children of group "{group}"', children, origin)
         for name, data in named.items():
-            place = named.key_origin(name)
-            if self.group(name, data, place):
-                self.assembly.child(group, name, place)
+            self.group(name, data, named.key_origin(name), group)
 
     def _hosts(self, group: str, hosts: Any, origin: Origin | None) -> None:
         named = self._entries(f'the hosts of group "{group}"', hosts, origin)
