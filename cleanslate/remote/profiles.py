@@ -122,7 +122,7 @@ PROFILES = {
             [r"Received sigquit from a child process", "a worker has failed; its traceback stands above this line"],
             [r"Initialization failed", "the server's own warm-up failed and it gives up"],
             [
-                r"context_length \(\d+\) is greater than the derived context_length",
+                r"ValueError: .*context_length \(\d+\) is greater than the derived context_length",
                 "a model's config.json allows fewer positions than the launch wants (patch_config)",
             ],
             *_MEMORY,

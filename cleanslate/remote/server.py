@@ -17,6 +17,7 @@ from cleanslate.remote.registry import Failed, changes, reads
 from cleanslate.remote.selection import Selection
 
 _TICK = 0.02
+_REPORT_SECONDS = 5.0
 
 
 @reads
@@ -153,15 +154,17 @@ def _watch(call, state, settle):
     until = time.monotonic() + settle
     while time.monotonic() < until and not call.cancelled.is_set():
         if not server_state.alive(state):
-            _wait_for_end(state)
             raise died(state)
         call.cancelled.wait(_TICK)
 
 
 def _wait_for_end(state):
-    """Give the keeper a moment to write down how it ended."""
-    until = time.monotonic() + 0.5
+    """Give the keeper the moment that it needs to write down how it ended; none where it is gone itself."""
+    keeper = state.get("keeper") or {}
+    until = time.monotonic() + _REPORT_SECONDS
     while exits.ending(state) is None and time.monotonic() < until:
+        if processes.look_again((keeper.get("pid", 0), keeper.get("start"))) is None:
+            return
         time.sleep(_TICK)
 
 
