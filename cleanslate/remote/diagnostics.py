@@ -39,4 +39,4 @@ def _with_starts(found):
 
 
 def _short(each):
-    return {name: each.get(name) for name in ("pid", "title", "state_words", "wchan", "cpu_seconds", "verdict")}
+    return {name: each.get(name) for name in ("pid", "title", "state_words", "wchan", "cpu_share", "verdict")}

@@ -135,17 +135,25 @@ class GpuWatch(threading.Thread):
         self.call = call
         self.used = None
         self.changed_at = None
+        self.trouble = None
         self.ended = threading.Event()
 
     def run(self):
-        """Read every two seconds until stopped, or until there is no sign of a driver."""
-        with gpu_sources.Source(self.call) as source:
-            while not self.ended.is_set() and not self.call.cancelled.is_set():
-                reading = source.read()
-                if reading["failed"] or not reading["gpus"]:
-                    return
-                self._take(sum(gpu["used_mib"] or 0 for gpu in reading["gpus"]))
-                self.ended.wait(2.0)
+        """Read until stopped. Whatever goes wrong here is one sign of life less, and the wait goes on."""
+        try:
+            with gpu_sources.Source(self.call) as source:
+                self._read(source)
+        except Exception as error:  # noqa: BLE001 - drivers fail in many ways, and none may end the wait
+            self.trouble = "%s: %s" % (type(error).__name__, error)
+
+    def _read(self, source):
+        """Read every two seconds, until there is no sign of a driver."""
+        while not self.ended.is_set() and not self.call.cancelled.is_set():
+            reading = source.read()
+            if reading["failed"] or not reading["gpus"]:
+                return
+            self._take(sum(gpu["used_mib"] or 0 for gpu in reading["gpus"]))
+            self.ended.wait(2.0)
 
     def _take(self, used):
         if self.used is not None and abs(used - self.used) >= _GPU_STEP:
