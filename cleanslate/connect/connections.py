@@ -100,9 +100,13 @@ class RunConnections(Connections):
         from cleanslate.connect.ssh import SshLink
         from cleanslate.connect.ssh_settings import settings_of
 
-        if _length(address) > _HOPS:
+        settings = behind = settings_of(address)
+        for _ in range(_HOPS):
+            if behind.jump is None:
+                break
+            behind = settings_of(behind.jump)
+        else:
             raise InputError(f"{address.name}: ProxyJump goes in a circle, or through more than {_HOPS} machines")
-        settings = settings_of(address)
         until = time.monotonic() + min(seconds, settings.connect_timeout)
         hop = None
         if settings.jump is not None:

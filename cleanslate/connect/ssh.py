@@ -131,7 +131,7 @@ class SshLink:
             within(seconds, f"connecting to {self.settings.alias}", lambda: self._open(time.monotonic() + seconds))
         except DeadlinePassed:
             self.close()
-            raise Unreachable(f"{where} did not answer within {seconds:g} s ({self._phase})") from None
+            raise Unreachable(f"{where} did not answer within {seconds:.3g} s ({self._phase})") from None
         except Unreachable:
             self.close()
             raise
@@ -196,7 +196,9 @@ class SshLink:
         """Start a command line in the login shell."""
         until = time.monotonic() + seconds
         if not self._sessions.acquire(timeout=max(seconds, 0)):
-            raise Unreachable(f"{self.settings.alias}: {_SESSIONS} commands are under way, none ended in {seconds:g} s")
+            raise Unreachable(
+                f"{self.settings.alias}: {_SESSIONS} commands are under way, none ended in {seconds:.3g} s"
+            )
         try:
             return within(
                 until - time.monotonic(),

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from paramiko.agent import AgentSSH
+from paramiko.auth_handler import AuthOnlyHandler
+from paramiko.common import cMSG_USERAUTH_REQUEST
+from paramiko.message import Message
 from paramiko.pkey import PKey, UnknownKeyType
-from paramiko.ssh_exception import AuthenticationException, SSHException
+from paramiko.ssh_exception import AuthenticationException, BadAuthenticationType, SSHException
 from paramiko.transport import Transport
 
 from cleanslate.connect.ssh_settings import SshSettings
@@ -33,6 +37,31 @@ class SshAgent(AgentSSH):
         except (OSError, SSHException):
             connection.close()  # no agent there: the same as none at all
         self.close: Callable[[], None] = connection.close
+
+
+class LaterAttempt(AuthOnlyHandler):
+    """An attempt to log in after the first one on a connection.
+
+    The library's usual way asks for the login service before each attempt, which some servers do not take twice; its
+    other way may miss an answer that comes at once.
+    """
+
+    def send_auth_request(
+        self, username: str, method: str, finish_message: Callable[[Message], None] | None = None
+    ) -> list[str]:
+        """Send one attempt and wait for the answer."""
+        self.auth_method = method
+        self.username = username
+        self.auth_event = threading.Event()
+        message = Message()
+        message.add_byte(cMSG_USERAUTH_REQUEST)
+        for text in (username, "ssh-connection", method):
+            message.add_string(text)
+        if finish_message is not None:
+            finish_message(message)
+        with self.transport.lock:
+            self.transport._send_message(message)  # type: ignore[attr-defined] # missing in the stubs
+        return self.wait_for_response(self.auth_event)
 
 
 class KeysAndPassword:
@@ -60,7 +89,7 @@ class KeysAndPassword:
         agent = SshAgent(settings.agent_socket, self.seconds) if settings.agent_socket else None
         with contextlib.closing(agent) if agent else contextlib.nullcontext():
             for name, key in self._keys(agent):
-                wanted = self._try(name, partial(transport.auth_publickey, settings.user, key), transport)
+                wanted = self._try(name, partial(self._offer_key, transport, key), transport)
                 if wanted is not None:
                     return wanted
         return None
@@ -69,7 +98,23 @@ class KeysAndPassword:
         settings = self.settings
         if settings.password is None or not settings.passwords:
             return None
-        return self._try("the password", partial(transport.auth_password, settings.user, settings.password), transport)
+        return self._try("the password", partial(self._offer_password, transport, settings.password), transport)
+
+    def _offer_key(self, transport: Transport, key: PKey) -> list[str]:
+        if len(self.tried) == 1:
+            return transport.auth_publickey(self.settings.user, key)
+        return _later(transport).auth_publickey(self.settings.user, key)
+
+    def _offer_password(self, transport: Transport, password: str) -> list[str]:
+        user = self.settings.user
+        try:
+            if len(self.tried) == 1:
+                return transport.auth_password(user, password, fallback=False)
+            return _later(transport).auth_password(user, password)
+        except BadAuthenticationType as error:
+            if "keyboard-interactive" not in error.allowed_types:
+                raise
+            return _later(transport).auth_interactive(user, lambda title, text, questions: [password] * len(questions))
 
     def _try(self, name: str, attempt: Callable[[], list[str]], transport: Transport) -> list[str] | None:
         """What the server wants besides (nothing: we are in); None when it refused."""
@@ -131,6 +176,12 @@ class KeysAndPassword:
             what += f" (not usable: {'; '.join(self.skipped)})"
         fix = "set ansible_user, ansible_ssh_private_key_file or ansible_password, or load the key with ssh-add"
         return Unreachable(what, fix=fix)
+
+
+def _later(transport: Transport) -> LaterAttempt:
+    handler = LaterAttempt(transport)
+    transport.auth_handler = handler
+    return handler
 
 
 @lru_cache(maxsize=64)

@@ -109,7 +109,7 @@ def _text_of(user: Path | None) -> str:
 
 def _lookup(address: Address, alias: str) -> dict[str, Any]:
     """The options for `alias`: the address's own first, as the first value that is found counts."""
-    from paramiko.config import SSHConfig
+    from cleanslate.connect.ssh_lookup import OpenSshConfig
 
     given: list[tuple[str, str]] = []
     if address.port is not None:
@@ -120,7 +120,7 @@ def _lookup(address: Address, alias: str) -> dict[str, Any]:
     given += address.ssh_options
     own = next((value for name, value in given if name == "ConfigFile"), None)
     lines = [f"{name} {value}" for name, value in given if name != "ConfigFile" and "\n" not in value]
-    config = SSHConfig.from_text("\n".join([*lines, _text_of(Path(own).expanduser() if own else None)]))
+    config = OpenSshConfig.from_text("\n".join([*lines, _text_of(Path(own).expanduser() if own else None)]))
     return dict(config.lookup(alias))
 
 

@@ -31,7 +31,7 @@ def satisfy(stream: Stream, words: Words, password: str, user: str, where: str, 
             answered = True
             stream.send(password.encode() + b"\n")
     else:
-        raise Unreachable(f"{where}: sudo did not let us become {user} within {seconds:g} s")
+        raise Unreachable(f"{where}: sudo did not let us become {user} within {seconds:.3g} s")
     if stream.errors.text().count(words.prompt) > 1 or answered:
         raise Unreachable(f"{where}: sudo does not take the password for becoming {user}", fix=_fix(stream, words))
     raise Unreachable(f"{where}: sudo does not let us become {user}: {_said(stream, words)}")
