@@ -7,7 +7,7 @@ no memory). While they die they are looked for again and again, because dying se
 import signal
 import time
 
-from cleanslate.remote import gpu_devices, processes, signals
+from cleanslate.remote import gpu_devices, processes, protection, signals
 from cleanslate.remote.registry import Failed
 
 _TICK = 0.01
@@ -137,7 +137,7 @@ class Ladder:
     def _note_respawn(self, process):
         family = {key[0] for key in self.records}
         parent = processes.look(process.ppid)
-        if parent is not None and parent.pid > 1 and parent.pid not in family:
+        if parent is not None and parent.pid > 1 and parent.pid not in family and parent.comm != protection.KEEPER:
             self.respawner = {"pid": parent.pid, "title": parent.title}
 
     def _tell(self, until):

@@ -11,6 +11,7 @@ import os
 from cleanslate.remote import processes
 
 PROBE = "cs-gpu-probe"
+KEEPER = "cleanslate-keep"
 
 # Daemons that a machine with GPUs runs all the time: whoever ends processes there verifies them afterwards.
 DAEMONS = (
@@ -79,7 +80,7 @@ MACHINE = (
     "libvirtd",
     "virtqemud",
 )
-BUILT_IN = DAEMONS + MONITORS + DISPLAY + MACHINE + (PROBE,)
+BUILT_IN = (*DAEMONS, *MONITORS, *DISPLAY, *MACHINE, PROBE, KEEPER)
 
 
 def names_of(process):

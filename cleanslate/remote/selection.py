@@ -97,18 +97,25 @@ class Selection:
             return
         state = self.state
         first = state["pid"]
+        self._kept(table, why)
         leader = table.get(first)
         if leader is not None and leader.start != state.get("start"):
             return  # the number belongs to a stranger by now, and so does any group of that name
-        # A group or session that the launch did not make itself may have other people's processes in it.
-        group, session = state.get("pgid") == first, state.get("sid") == first
+        # Only a group or session that the launch itself made: any other may have other people's processes in it.
         for process in table.values():
             if process.pid == first:
                 why[process.pid] = "launched as %s" % self.name
-            elif group and process.pgid == first:
+            elif process.pgid == first:
                 why[process.pid] = "in the process group of the launch"
-            elif session and process.sid == first:
+            elif process.sid == first:
                 why[process.pid] = "in the session of the launch"
+
+    def _kept(self, table, why):
+        """What lives below the launch's keeper: it takes in every orphan of the server, and ends with the last."""
+        keeper = self.state.get("keeper") or {}
+        kept = table.get(keeper.get("pid"))
+        if kept is not None and kept.start == keeper.get("start"):
+            why.update(dict.fromkeys(processes.descendants([kept.pid], table), "below the keeper of the launch"))
 
     def _by_pattern(self, table, why):
         for process in table.values():

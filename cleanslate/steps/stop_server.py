@@ -152,6 +152,8 @@ def _warn(
     zombies: Sequence[Mapping[str, Any]],
 ) -> None:
     for unit in sorted({entry["unit"] for entry in targets if entry["unit"]} - _SHELL_UNITS):
+        if unit.startswith("cleanslate-"):
+            continue  # our own launch's, which never starts anything again
         context.warn(f"systemd runs it as {unit} and may start it again: stop the unit (systemctl stop {unit})")
     for entry in spared:
         if str(entry["why"]).startswith("listens"):

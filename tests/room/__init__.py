@@ -162,9 +162,9 @@ class Room:
         found = [self.look(pid) for pid in pids]
         return [each is not None and each["state"] not in ("Z", "X") for each in found]
 
-    def launched(self, name: str, pid: int, **more) -> dict:
+    def launched(self, name: str, pid: int, more=None) -> dict:
         """Write a server's state file for a process of the room, as a launch does."""
-        return self._ask({"do": "launched", "name": name, "pid": pid, "more": more})["answer"]
+        return self._ask({"do": "launched", "name": name, "pid": pid, "more": more or {}})["answer"]
 
     # ---- the target
 

@@ -114,7 +114,7 @@ def test_a_zombie_is_named_with_its_parent_and_is_no_failure(room):
 def test_a_stranger_that_got_the_pid_is_not_signalled_nor_its_group(room):
     """The state file names a pid whose start time is another's: nothing of that number is believed."""
     stranger, child = sorted(room.act("--session", "--children", "1", tells=2))
-    room.launched("eagle3", stranger, start=room.look(stranger)["start"] - 1000)
+    room.launched("eagle3", stranger, more={"start": room.look(stranger)["start"] - 1000})
     result = run_step("stop_server", QUICK, target=room).result
     assert (Status.OK, [True, True]) == (result.status, room.alive(stranger, child))
 
@@ -122,7 +122,7 @@ def test_a_stranger_that_got_the_pid_is_not_signalled_nor_its_group(room):
 @pytest.mark.parametrize("fact", [{"boot_id": "another"}, {"pid_namespace": "pid:[1]"}])
 def test_a_state_file_of_another_boot_or_namespace_is_not_believed(room, fact):
     stranger = room.act("--session")[0]
-    room.launched("eagle3", stranger, **fact)
+    room.launched("eagle3", stranger, more=fact)
     assert (Status.OK, [True]) == (run_step("stop_server", QUICK, target=room).result.status, room.alive(stranger))
 
 
@@ -136,6 +136,22 @@ def test_the_launch_group_is_ended_when_its_leader_is_gone(room):
     result = run_step("stop_server", QUICK, target=room).result
     assert children == result.data["pids"]
     assert {"in the process group of the launch"} == {entry["why"] for entry in result.data["stopped"]}
+
+
+def test_what_the_keeper_of_the_launch_took_in_is_ended_and_the_keeper_is_not_signalled(room):
+    """A worker that left group and session, and whose parents have died, is the keeper's child."""
+    ready = room.folder / "kept"
+    room.spawn("/bin/sh", "-c", f"{room.actor_file} --session --ready {ready}; kill -STOP $$")
+    worker = room.told(ready, 1)[0]
+    keeper = room.look(worker)["ppid"]
+    stranger = room.act("--children", "1", tells=2)
+    gone = {"pid": 999999, "start": 1}
+    room.launched("eagle3", worker, more={**gone, "keeper": {"pid": keeper, "start": room.look(keeper)["start"]}})
+    result = run_step("stop_server", QUICK, target=room).result
+    assert {worker: "below the keeper of the launch"} == {e["pid"]: e["why"] for e in result.data["stopped"]}
+    room.launched("eagle3", keeper, more={**gone, "keeper": {"pid": min(stranger), "start": 1}})
+    assert Status.OK == run_step("stop_server", QUICK, target=room).result.status
+    assert [True] * 3 == room.alive(keeper, *stranger)
 
 
 def test_a_group_that_the_launch_did_not_make_is_not_taken_whole(room):
