@@ -25,9 +25,9 @@ _UNSAFE = re.compile(r"^[\d\W]|\W")
 
 def read(options: SourceMap, context: PluginContext) -> None:
     """Add to every host that the sources so far have named what `compose`, `groups` and `keyed_groups` say."""
-    check_options(options, _OPTIONS, context)
+    known = check_options(options, _OPTIONS, context)
     plugin = _Constructed(options, context)
-    if not plugin.checked():
+    if not plugin.checked() or not known:
         return
     set_depths(context.assembly.inventory)
     for host in list(context.assembly.inventory.hosts.values()):

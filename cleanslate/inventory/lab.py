@@ -18,7 +18,8 @@ _MOST_SECONDS = 120
 
 def read(options: SourceMap, context: PluginContext) -> None:
     """Add the lab's hosts and groups. Option `root`: its folder, `.lab` of the repository when not given."""
-    check_options(options, ["root"], context)
+    if not check_options(options, ["root"], context):
+        return
     root = _repository(context) / str(options.get("root", ".lab"))
     origin = Origin(context.file)
     found = root / "lab.json"

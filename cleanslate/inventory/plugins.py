@@ -45,12 +45,12 @@ def read_plugin(options: SourceMap, context: PluginContext) -> None:
     importlib.import_module(_PLUGINS[name]).read(options, context)
 
 
-def check_options(options: SourceMap, known: Iterable[str], context: PluginContext) -> None:
-    """Note every option that the plugin does not have."""
+def check_options(options: SourceMap, known: Iterable[str], context: PluginContext) -> bool:
+    """Whether the plugin has all of these options; each that it has not is noted."""
     allowed = ["plugin", *known]
-    for key in options:
-        if key not in allowed:
-            fix = suggest(str(key), allowed) or f"it has: {', '.join(allowed)}"
-            context.assembly.problems.add(
-                f'the plugin {options["plugin"]} has no option "{key}"', options.key_origin(key), fix=fix
-            )
+    unknown = [key for key in options if key not in allowed]
+    for key in unknown:
+        fix = suggest(str(key), allowed) or f"it has: {', '.join(allowed)}"
+        what = f'the plugin {options["plugin"]} has no option "{key}"'
+        context.assembly.problems.add(what, options.key_origin(key), fix=fix)
+    return not unknown
