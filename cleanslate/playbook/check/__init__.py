@@ -13,6 +13,7 @@ from cleanslate.playbook.check.handlers import check_notified
 from cleanslate.playbook.check.hosts import check_hosts
 from cleanslate.playbook.check.lint import lint_plays
 from cleanslate.playbook.check.modes import check_modes
+from cleanslate.playbook.check.names import check_names
 from cleanslate.playbook.check.survey import Survey, survey_play
 from cleanslate.playbook.check.tags import check_tags
 from cleanslate.playbook.check.templates import TemplateCheck
@@ -46,6 +47,7 @@ def check_playbook(
             check_files(found, survey, loader, templates)
         check_notified(survey, problems)
     check_hosts(surveys, inventory, extra_vars, problems)
+    check_names(surveys, inventory, extra_vars, loader, problems)
     if lint:
         lint_plays(surveys, templates, problems)
     problems.found[:] = dict.fromkeys(problems.found)  # aliases and roles used twice say the same twice

@@ -13,7 +13,7 @@ from cleanslate.playbook.check.wanted import wanted
 from cleanslate.playbook.forms import ALL_ARGUMENTS
 from cleanslate.playbook.keywords import STEP
 from cleanslate.playbook.types import spellings, step_name
-from cleanslate.playbook.values import did_you_mean, templated
+from cleanslate.playbook.values import nearest, templated
 from cleanslate.steps import registry
 
 if TYPE_CHECKING:
@@ -37,13 +37,14 @@ class _Check:
         self.args = found.step.args
         self.known = spellings(step_type)
         self.given: dict[str, str] = {}  # field -> as it is written
+        self.meant: set[str] = set()  # fields whose names were most likely misspelt
 
     def run(self) -> None:
         self.names()
         elsewhere = default_names(self.step)
         if ALL_ARGUMENTS not in self.args and elsewhere is not None:
-            self.required(elsewhere)
-            self.rules(elsewhere)
+            self.required(elsewhere | self.meant)
+            self.rules(elsewhere | self.meant)
         self.values()
 
     def add(self, what: str, origin: Origin | None, fix: str | None = None) -> None:
@@ -68,7 +69,9 @@ class _Check:
     def unknown(self, key: Any) -> None:
         name = self.type.name
         what, at = f'{name} has no argument "{key}"', self.args.key_origin(key)
-        near = did_you_mean(key, [known for known in self.known if not known.startswith("_")], taken=self.args)
+        found = nearest(key, [known for known in self.known if not known.startswith("_")], taken=self.args)
+        near = f'did you mean "{found}"?' if found else None
+        self.meant |= {self.known[found]} if found else set()
         if key in STEP or (isinstance(key, str) and (key.startswith("with_") or key == "name")):
             fix = f'"{key}" is a keyword of steps: indent it less, so that it stands beside "{name}:"'
         elif near is None and isinstance(key, str) and step_name(key):

@@ -11,7 +11,7 @@ from cleanslate.model import SourceText, Step
 from cleanslate.playbook.check.survey import Found, Survey
 from cleanslate.playbook.check.templates import TemplateCheck
 from cleanslate.playbook.find import file_places, near_file
-from cleanslate.playbook.loader import Loader
+from cleanslate.playbook.loader import Loader, as_map
 from cleanslate.playbook.values import shown, templated
 from cleanslate.yamlfile import read_text, shown_path
 
@@ -106,6 +106,7 @@ def check_vars_files(survey: Survey, loader: Loader) -> None:
     for entry in play.vars_files:
         names = entry if isinstance(entry, list) else [entry]
         if any(templated(name) for name in names):
+            survey.vars_files = None
             continue
         places = [folder / where / Path(name).expanduser() for name in names for where in ("", "vars")]
         path = next((place for place in places if place.is_file()), None)
@@ -116,6 +117,9 @@ def check_vars_files(survey: Survey, loader: Loader) -> None:
             loader.problems.add(what, origin, fix=near_file(str(names[0]), places), code="missing-file")
             continue
         value = loader.read(path)
-        if value is not None and not isinstance(value, dict):
+        if isinstance(value, dict):
+            if survey.vars_files is not None:
+                survey.vars_files.append(as_map(value))
+        elif value is not None:
             what = f"a file of variables holds a map, not {shown(value)}"
             loader.problems.add(what, Origin(shown_path(path), 1, 1))

@@ -30,13 +30,18 @@ class Found:
 
 @dataclass
 class Survey:
-    """What a play holds. `open_roles`: some include_role has a name that only a host decides."""
+    """What a play holds. `open_roles`: some include_role has a name that only a host decides; `open`: so has anything.
+
+    `vars_files` is what the play's vars_files hold, None when a template names one of them.
+    """
 
     play: Play
     steps: list[Found] = field(default_factory=list)
     handlers: list[Step] = field(default_factory=list)
     roles: list[Role] = field(default_factory=list)
     open_roles: bool = False
+    open: bool = False
+    vars_files: list[SourceMap] | None = field(default_factory=list)
     _seen: set[tuple[Any, ...]] = field(default_factory=set)
 
 
@@ -103,6 +108,7 @@ class _Walk:
     def include_tasks(self, step: Step, subject: str, *, handler: bool, guarded: bool) -> None:
         name = step.args.get("file", step.args.get("_raw_params"))
         if not isinstance(name, str) or templated(name):
+            self.survey.open = True
             return
         origin = step.args.value_origin("file") or step.origin
         source = Path(step.origin.file)
@@ -128,7 +134,7 @@ class _Walk:
         name = args.get(key)
         files: dict[str, Any] = {word: str(args[word]) for word in _FROM if args.get(word) is not None}
         if not isinstance(name, str) or any(templated(text) for text in (name, *files.values())):
-            self.survey.open_roles = self.survey.open_roles or isinstance(name, str)
+            self.survey.open = self.survey.open_roles = True
             return
         origin = args.value_origin(key) or step.origin
         if not self.first_time(Path(name), step, *files.items()):

@@ -89,6 +89,16 @@ class TemplateCheck:
             bare = name in unrendered and _is_condition(value)
             self.check(value, condition=bare)
         self._keywords(step.keywords)
+        if step.keywords.loop_with:
+            self._check_lookup(found, step.keywords.loop_with)
+
+    def _check_lookup(self, found: Found, name: str) -> None:
+        """`with_x` asks the lookup x."""
+        noted = Problems()
+        self._check_template(SourceText(f"{{{{ lookup('{name}') }}}}", found.step.origin), noted)
+        for problem in noted.found:
+            near = problem.fix and problem.fix.replace('mean "', 'mean "with_')
+            self.problems.add(f"{found.subject}: with_{name}: {problem.what}", found.step.origin, fix=near)
 
     def _keywords(self, keywords: Keywords) -> None:
         if id(keywords) in self.seen:
