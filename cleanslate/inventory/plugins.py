@@ -16,6 +16,7 @@ from cleanslate.yamlfile import Decrypt
 _PLUGINS = {
     "lab": "cleanslate.inventory.lab",
     "constructed": "cleanslate.inventory.constructed",
+    "generator": "cleanslate.inventory.generator",
 }
 _PREFIXES = ("ansible.builtin.", "cleanslate.")
 
