@@ -10,11 +10,10 @@ from cleanslate.model import Block, Node, SourceList, SourceMap, Step
 from cleanslate.playbook import explain
 from cleanslate.playbook.forms import Form, read_form
 from cleanslate.playbook.inherit import merge, read_keywords
-from cleanslate.playbook.keywords import BLOCK, BLOCK_PARTS, HANDLER, INCLUDE_ALLOWS, MISSING, STEP, Place
-from cleanslate.playbook.keywords import loop as read_loop
+from cleanslate.playbook.keywords import BLOCK, BLOCK_PARTS, HANDLER, INCLUDE_ALLOWS, STEP
 from cleanslate.playbook.loader import Loader, Scope, as_map, as_name
 from cleanslate.playbook.types import IMPORTS, INCLUDES
-from cleanslate.playbook.values import did_you_mean, shown
+from cleanslate.playbook.values import did_you_mean, is_name, shown
 
 Nodes = tuple[Node, ...]
 
@@ -53,17 +52,10 @@ def _read_block(entry: SourceMap, scope: Scope, loader: Loader, origin: Origin) 
     name = as_name(entry.get("name"), entry.value_origin("name"))
     subject = f'block "{name}"' if name else "block"
     problems = loader.problems
-    if scope.handlers:
-        problems.add(
-            f"{subject}: a block cannot be a handler", origin, fix="let an include_tasks handler run its steps"
-        )
-    if not entry.get("block"):
-        part = next(part for part in BLOCK_PARTS if part in entry)
-        problems.add(
-            f'{subject}: "{part}" stands here without any steps in "block"',
-            entry.key_origin(part),
-            fix='give it a "block:" with the steps to watch over',
-        )
+    for part in BLOCK_PARTS[1:]:
+        if part in entry and (scope.handlers or "block" not in entry):
+            what, fix = explain.stray_part(part, handlers=scope.handlers)
+            problems.add(f"{subject}: {what}", entry.key_origin(part), fix=fix)
     for key in entry:
         if key not in BLOCK and key not in BLOCK_PARTS and key != "name":
             what, fix = explain.unknown_block_key(key, entry)
@@ -74,6 +66,8 @@ def _read_block(entry: SourceMap, scope: Scope, loader: Loader, origin: Origin) 
         part: read_entries(entry.get(part), inner, loader, f'{subject}: "{part}"', entry.value_origin(part))
         for part in BLOCK_PARTS
     }
+    if scope.handlers:
+        return parts["block"]  # handlers are called one by one; the block only lends them its keywords
     return (Block(**parts, keywords=keywords, origin=origin, name=name, role=scope.role),)
 
 
@@ -107,10 +101,12 @@ def _read_own(entry: SourceMap, form: Form, scope: Scope, loader: Loader) -> dic
             loader.problems.add(f"{form.subject}: a step has one loop only", entry.key_origin(key))
         value = entry[key]
         kind = key.removeprefix("with_")
-        place = Place(loader.problems, form.subject, key, entry.value_origin(key))
-        kept = value if kind != "items" or isinstance(value, str) else read_loop(value, place)
-        if kept is not MISSING and value is not None:
-            own["loop"], own["loop_with"] = kept, kind
+        if kind == "items" and is_name(value):
+            what = f'{form.subject}: "{key}" goes once through the text "{value}"'
+            fix = f'write {key}: "{{{{ {value} }}}}" if it is a variable'
+            loader.problems.add(what, entry.value_origin(key), fix=fix, severity="warning", code="loop-text")
+        if value is not None:
+            own["loop"], own["loop_with"] = value, kind
     _check_loop(own, form, entry, loader)
     return own
 

@@ -24,6 +24,13 @@ def not_an_entry(entry: Any) -> Said:
     return f"{shown(entry)} is not a step", fix
 
 
+def stray_part(part: str, *, handlers: bool) -> Said:
+    """A `rescue` or `always` that watches over nothing."""
+    if handlers:
+        return f'"{part}" has no effect among handlers', "let an include_tasks handler run a file with the block"
+    return f'"{part}" stands here without a "block"', 'give it a "block:" with the steps to watch over'
+
+
 def unknown_block_key(key: Any, entry: SourceMap) -> Said:
     """A key of a block that is no keyword of blocks."""
     if isinstance(key, str) and step_name(key):

@@ -510,3 +510,13 @@ def test_a_block_keeps_its_own_name_and_place(tmp_path):
     assert isinstance(block, Block)
     assert ("Outer", 9) == (block.name, block.origin.line)
     assert names((copy.copy(block),)) == names((block,))
+
+
+def test_a_block_of_handlers_lends_them_its_keywords(tmp_path):
+    source = "- hosts: web\n  handlers:\n    - when: asked\n      block:\n        - name: one\n          debug:\n"
+    [handler] = load(tmp_path, {"site.yml": source}).plays[0].handlers
+    assert ("one", ("asked",)) == (handler.title, handler.keywords.when)
+
+
+def test_a_block_may_be_empty(tmp_path):
+    assert [] == tasks(tmp_path, "- block: []\n  rescue:\n")
