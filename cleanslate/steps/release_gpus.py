@@ -229,12 +229,6 @@ def _short(entries: Sequence[Mapping[str, Any]]) -> str:
     return shown + (f" and {len(entries) - 4} more" if len(entries) > 4 else "")
 
 
-def _check(literal: Mapping[str, Any]) -> Sequence[tuple[str, str, str | None]]:
-    if "container" not in literal and literal.get("scope") != "host":
-        return [("container", "whose holders?", "name the container, or write `scope: host` for all of the machine")]
-    return []
-
-
 STEP = StepType(
     name="release_gpus",
     arguments=Arguments,
@@ -270,5 +264,5 @@ Memory that stays though nobody holds it is told apart as `memory_without_holder
         "reset": "the outcome for each GPU that was reset",
     },
     ansible_name=None,
-    check=_check,
+    any_of=[["container", "scope"]],
 )
