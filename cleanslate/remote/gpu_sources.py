@@ -75,7 +75,14 @@ class Source:
 
     def _from_nvml(self):
         if self.probe is None:
-            self.probe = probe.Probe(self.call, _asking_nvml(self.processes_too, self.once))
+            try:
+                # here and not in the child: an import takes locks that another thread may hold at the fork
+                import pynvml
+            except ImportError as error:
+                return failed(gpu_faults.fault("missing", "NVML cannot be used: %s" % error))
+            self.probe = probe.Probe(
+                self.call, lambda say: nvml.watch(say, pynvml, PERIOD, self.processes_too, self.once)
+            )
         found = self.probe.latest(self.patience)
         if found["failed"]:
             self.close()
@@ -93,12 +100,6 @@ class Source:
         for gpu in found["gpus"]:
             for name in ("utilization", "power_w", "instances"):
                 gpu.setdefault(name, self.static.get(gpu["index"], {}).get(name))
-
-
-def _asking_nvml(processes_too, once):
-    import pynvml  # here and not in the child: an import takes locks that another thread may hold at the fork
-
-    return lambda say: nvml.watch(say, pynvml, PERIOD, processes_too, once)
 
 
 def reading(source, how, gpus):

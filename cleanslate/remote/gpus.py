@@ -62,6 +62,10 @@ def wait(call, seconds=0.0, source="auto", first=FIRST, following=NEXT, kernel_l
         "looks": looks,
         "inside_container": containers.inside_one(),
         "verdict": None,
+        "holders": [],
+        "unseen": [],
+        "blind": 0,
+        "log": None,
     }
     if problems:
         answer.update(_explain(call, source, reading, problems, kernel_log))
@@ -101,7 +105,7 @@ def _held(reading):
 def _explain(call, source, reading, problems, kernel_log):
     """Who holds what is too much, and what the kernel log says."""
     log = gpu_log.signs(_LOG_SECONDS, kernel_log)
-    found = {"log": log, "verdict": verdict(reading, log["signs"]), "holders": [], "unseen": [], "blind": 0}
+    found = {"log": log, "verdict": verdict(reading, log["signs"])}
     over = {problem["gpu"] for problem in problems if problem["kind"] == "memory"}
     if not over:
         return found

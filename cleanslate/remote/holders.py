@@ -78,6 +78,8 @@ class Sorting:
     @property
     def unknown(self):
         """Why it cannot be told from here who holds the GPUs, or None."""
+        if processes.others_hidden(self.holders.table):
+            return "this user is not shown the processes of others (hidepid)"
         unsure = [each["pid"] for each in self.spared if each["spared"].startswith("unknown")]
         blind = self.holders.blind
         if self.membership is not None:

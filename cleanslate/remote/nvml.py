@@ -3,6 +3,7 @@
 Memory is NVML's version 2: version 1 counts what the driver reserves as used, and gave 615 MiB on an idle H200.
 """
 
+import ctypes
 import re
 import time
 
@@ -10,6 +11,7 @@ from cleanslate.remote import gpu_faults, processes
 
 MIB = 1 << 20
 _COHERENT = re.compile(r"\bG[BH]\d+", re.IGNORECASE)
+_FABRIC = {1: "not started", 2: "in progress", 3: "completed"}
 _RECOVERY = {
     1: "reset",
     2: "reboot",
@@ -83,6 +85,7 @@ class Reader:
             told["persistence"] = None if persistence is None else bool(persistence)
             told["coherent"] = bool(_COHERENT.search(told["name"] or ""))
             told["recovery"] = self._recovery(handle)
+            told["fabric"] = self._fabric(handle)
         except nvml.NVMLError as error:
             told["failed"] = gpu_faults.of_nvml(error.value, str(error))
         return device
@@ -94,6 +97,12 @@ class Reader:
         if not values or values[0].nvmlReturn != 0:
             return None
         return _RECOVERY.get(values[0].value.uiVal)
+
+    def _fabric(self, handle):
+        """How far the GPU got in joining the NVLink fabric: its training's result, no sign of a living daemon."""
+        found = self.nvml.c_nvmlGpuFabricInfo_t()
+        asked = self._ask(self.nvml.nvmlDeviceGetGpuFabricInfo, handle, ctypes.byref(found))
+        return None if asked is None else _FABRIC.get(found.state)
 
     def _read(self, device, processes_too, memory_only):
         told = dict(device["told"])

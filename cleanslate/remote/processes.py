@@ -174,6 +174,11 @@ def table():
     return found
 
 
+def others_hidden(found):
+    """Whether this user is not shown other people's processes at all (hidepid): pid 1 is always there."""
+    return 1 not in found
+
+
 def ended(key):
     """How (pid, start) ended: "gone", "zombie" (dead, its parent has not reaped it), or None while it lives."""
     now = look_again(key)

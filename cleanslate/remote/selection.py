@@ -38,6 +38,7 @@ class Selection:
         self.patterns = matching.patterns(self.engines, extra)
         self.fronts = matching.front_texts(self.engines)
         self.spared = {}
+        self.blind = 0
         self.believed = self._believed()
 
     def _engines(self, given):
@@ -137,10 +138,12 @@ class Selection:
         if not self.holders:
             return
         majors = gpu_devices.device_majors()
+        self.blind = 0
         for process in table.values():
             if process.pid in why or process.kernel or process.gone:
                 continue
             used = gpu_devices.used_by(process, majors)
+            self.blind += used is None and process.pid > 1
             if used is None or not used.holds or not processes.same_namespace(process):
                 continue
             if self.gpus is None or self.gpus & set(used.minors):

@@ -29,6 +29,7 @@ def plan(call, **selection):
         "zombies": chosen.zombies(),
         "launched": chosen.state,
         "believed": chosen.believed,
+        "blind": chosen.blind,
         "engines": chosen.engines,
         "container": containers.inside_one(),
     }

@@ -110,7 +110,7 @@ def _data(answer: Mapping[str, Any]) -> dict[str, Any]:
         "how": reading["how"],
         "driver": reading["driver"],
         "problems": answer["problems"],
-        "holders": answer.get("holders", []),
+        "holders": answer["holders"],
         "seconds": answer["seconds"],
         "looks": answer["looks"],
     }

@@ -77,6 +77,8 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
     targets: list[dict[str, Any]] = plan["targets"]
     data: dict[str, Any] = {"zombies": plan["zombies"], "spared": plan["spared"], "stopped": [], "pids": []}
     _warn(context, plan["targets"], plan["spared"], plan["zombies"])
+    if plan["blind"]:
+        context.warn(f"whether {plan['blind']} processes of other users hold a GPU is unknown without `become: true`")
     if not targets:
         return Outcome({**data, "msg": "nothing of it is running"})
     if args.diagnose:

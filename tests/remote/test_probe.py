@@ -78,7 +78,9 @@ def test_while_one_hangs_in_the_kernel_no_other_is_started(room, freezer, name):
     assert f"pid {pid} ({name}) was killed and cannot die" in after["failed"]["text"]
 
 
-def test_one_that_merely_sleeps_hinders_nobody(room):
+def test_one_that_nobody_killed_hinders_nobody(room, freezer):
+    """It may answer yet: asleep, or in the kernel for the moment."""
     room.smi(count=1)
     room.act("--comm", "nvidia-smi")
+    freezer.freeze(room, room.act("--comm", "nvidia-smi")[0])
     assert None is room.call("gpus.read", {}, deadline=20, read_only=True)["failed"]

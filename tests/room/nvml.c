@@ -2,7 +2,7 @@
  *
  * The file named by FAKE_NVML is read anew at every call. Lines: `driver 580.1`, `init CODE`, `count N`, and for a GPU
  * `gpu I key value`: used reserved total (MiB), code (every call on it), memory CODE, mig 0|1, hang 1 (its memory call
- * never returns), recovery N, name TEXT, pids "PID:MIB,PID:MIB", minor N, part J used MIB, counts_reserved 1 (`used`
+ * never returns), recovery N, name TEXT, pids "PID:MIB,PID:MIB", minor N, part J used MIB, fabric N, counts_reserved 1 (`used`
  * holds the reserved part too), handle CODE. Version 1 of memory counts reserved as used, as the real one does.
  */
 #define _GNU_SOURCE
@@ -17,6 +17,7 @@ typedef struct { char legacy[16]; unsigned domain, bus, device, id, subsystem; c
 typedef struct { u64 total, free, used; } memory1_t;
 typedef struct { unsigned version; u64 total, reserved, free, used; } memory2_t;
 typedef struct { unsigned gpu, memory; } rates_t;
+typedef struct { unsigned char cluster[16]; int status; unsigned clique; unsigned char state; } fabric_t;
 typedef struct { unsigned pid; u64 used; unsigned gi, ci; } process_t;
 typedef struct { unsigned field, scope; long long at, latency; int type, code; union { unsigned ui; u64 ull; double d; } value; } field_t;
 
@@ -87,6 +88,7 @@ int nvmlDeviceGetFieldValues(void *gpu, int count, field_t *fields) {
     for (int i = 0; i < count; i++) { fields[i].code = 0; fields[i].value.ui = gpu_number(gpu, "recovery", 0); }
     return 0;
 }
+int nvmlDeviceGetGpuFabricInfo(void *gpu, fabric_t *fabric) { WHOLE(gpu); fabric->state = gpu_number(gpu, "fabric", 0); return 0; }
 int nvmlDeviceGetMemoryInfo(void *gpu, memory1_t *memory) {
     WHOLE(gpu);
     u64 total = gpu_number(gpu, "total", 143771), used = gpu_number(gpu, "used", 0), reserved = gpu_number(gpu, "reserved", 615);

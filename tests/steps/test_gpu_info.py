@@ -9,7 +9,8 @@ from tests.steps.harness import run_step
 def test_it_tells_gpus_holders_watchers_and_baselines(gpu_room):
     holder = gpu_room.act("--map", gpu_room.device(1), "4096")[0]
     watcher = gpu_room.act("--open", gpu_room.device(0))[0]
-    gpu_room.nvml("driver 580.159.04", "count 2", "gpu 1 used 700", f"gpu 1 pids {holder}:700,999999:5")
+    facts = ["gpu 0 fabric 3", "gpu 1 used 700", f"gpu 1 pids {holder}:700,999999:5"]
+    gpu_room.nvml("driver 580.159.04", "count 2", *facts)
     result = run_step("gpu_info", {}, target=gpu_room).result
     assert (Status.OK, 2, "580.159.04", "nvml") == (
         result.status,
@@ -21,6 +22,7 @@ def test_it_tells_gpus_holders_watchers_and_baselines(gpu_room):
     assert [(holder, {"1": 700})] == [(each["pid"], each["used_mib"]) for each in result.data["holders"]]
     assert [watcher] == [each["pid"] for each in result.data["watchers"]]
     assert [999999] == result.data["unseen"]
+    assert ["completed", None] == [gpu["fabric"] for gpu in result.data["gpus"]]
     assert "2 x NVIDIA H200 (0: 0 MiB, 1: 700 MiB)" == result.data["msg"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cleanslate.errors import InputError
 from cleanslate.model import Status
 from tests.steps.harness import run_step
 
@@ -119,15 +120,14 @@ def test_only_the_named_gpus_are_freed(hypervisor, containers):
 
 
 def test_scope_host_is_everybodys_and_must_be_said(hypervisor, containers):
-    from cleanslate.steps.release_gpus import STEP
-
     one = containers(101).act("--map", hypervisor.device(0), "4096", "--ignore-term")
     two = hypervisor.act("--map", hypervisor.device(1), "4096")[0]
     guarded = hypervisor.act("--comm", "training", "--map", hypervisor.device(1), "4096")[0]
     arguments = {"scope": "host", "grace": 0.1, "settle": 0.2, "protect_also": ["training"]}
     result = run_step("release_gpus", arguments, target=hypervisor).result
     assert ({one: "KILL", two: "TERM"}, [True]) == (released(result), hypervisor.alive(guarded))
-    assert ["container"] == [name for name, _, _ in STEP.check({})]
+    with pytest.raises(InputError, match="whose holders"):
+        run_step("release_gpus", {}, target=hypervisor)
 
 
 def test_memory_that_nobody_holds_is_told_apart(hypervisor, containers):
@@ -161,6 +161,14 @@ def test_a_user_who_may_not_look_gets_unknown_and_never_nobody(rooms):
     result = run_step("release_gpus", QUICK, target=room).result
     assert (Status.FAILED, True) == (result.status, result.data["msg"].startswith("unknown who holds the GPUs"))
     assert "become: true" in result.fix
+
+
+def test_hidden_processes_are_unknown_too(rooms):
+    """With hidepid another user's processes are not even listed."""
+    hide = 'mount -o remount,hidepid=2 /proc && exec setpriv --regid=65534 --clear-groups --bounding-set=-all "$@"'
+    room = rooms(before=["/bin/sh", "-c", hide, "sh"])
+    result = run_step("release_gpus", QUICK, target=room).result
+    assert (Status.FAILED, True) == (result.status, "hidepid" in result.data["msg"])
 
 
 def test_a_container_that_does_not_run_here_is_said(hypervisor):

@@ -287,6 +287,19 @@ def test_an_unknown_engine_is_refused_before_a_host_is_touched(engine):
     assert [("engine", True)] == [(name, "did you mean" in fix) for name, _, fix in problems]
 
 
+def test_processes_that_cannot_be_looked_into_are_said(rooms):
+    """Without the right to look, "nothing holds a GPU" would be a guess."""
+    from cleanslate.runner.apply import apply_step, validate
+    from cleanslate.steps.stop_server import STEP
+    from tests.steps.harness import Context
+
+    drop = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    room = rooms(before=["/bin/sh", "-c", 'sleep 600 & exec "$@"', "sh", *drop])
+    context = Context(room)
+    apply_step(STEP, validate(STEP, QUICK), context, room, check=False)
+    assert ["whether 1 processes of other users hold a GPU is unknown without `become: true`"] == context.warnings
+
+
 def test_the_engines_that_the_step_knows_are_those_of_the_target():
     from cleanslate.remote.engines import ENGINES
     from cleanslate.steps.stop_server import STEP
