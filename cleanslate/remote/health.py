@@ -251,12 +251,11 @@ class Watch:
         died = server.died(self.state if replaced else current)
         if replaced:
             died.message += "; meanwhile launch %s has taken its place" % current["launch_id"]
+        ago = time.time() - (died.details["exit"]["at"] or time.time())
+        if ago > now - self.began + 1:
+            died.message += "; that was %.0f s before this wait began" % (ago - (now - self.began))
         self._listen(now)
-        hint, said = died.details.get("fix"), self.startup.verdict
-        if said and not died.details["exit"]["asked"]:
-            died.message += "; " + said["line"]
-            hint = said["hint"] + (" (%s)" % hint if hint else "")
-        return Failed("died", died.message, **dict(wait_report.seen(self, now), **dict(died.details, fix=hint)))
+        return Failed("died", died.message, **dict(wait_report.seen(self, now), **died.details))
 
     def _failure(self, kind, what, fix):
         return Failed(kind, what, fix=fix, **wait_report.seen(self, time.monotonic()))

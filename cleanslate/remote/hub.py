@@ -8,9 +8,8 @@ content again, so an edit stays in use silently, until the branch moves to a new
 import os
 import re
 
-_SNAPSHOT = re.compile(
-    r"(?P<repository>.*/(?P<kind>models|datasets|spaces)--(?P<name>[^/]+))/snapshots/(?P<commit>[^/]+)/(?P<rest>.+)"
-)
+_SNAPSHOT = re.compile(r"(?P<repository>.*/(?P<folder>[^/]+))/snapshots/(?P<commit>[^/]+)/(?P<rest>.+)")
+_KIND = re.compile(r"(?:models|datasets|spaces)--")
 
 
 def describe(path):
@@ -20,14 +19,14 @@ def describe(path):
     shared_with: the other commits whose file of the same name is the same blob.
     """
     met = _SNAPSHOT.fullmatch(os.path.abspath(path))
-    if not met:
+    if not met or not os.path.isdir(os.path.join(met["repository"], "blobs")):
         return None
     repository, commit, rest = met["repository"], met["commit"], met["rest"]
     refs = references(repository)
     real = os.path.realpath(path)
     return {
         "repository": repository,
-        "name": met["name"].replace("--", "/"),
+        "name": _KIND.sub("", met["folder"], count=1).replace("--", "/"),
         "commit": commit,
         "refs": sorted(name for name, means in refs.items() if means == commit),
         "head": refs.get("main"),

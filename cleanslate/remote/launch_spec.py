@@ -106,8 +106,12 @@ def digest(value):
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def differences(before, after):
-    """What differs between two identities, as sentences: options by name, environment by name only."""
+def differences(state, after):
+    """What differs between a launch's state and an identity, as sentences; of the environment the names only."""
+    before = state.get("identity")
+    if before is None:
+        wrong = _argv_differences(state.get("argv") or [], after["argv"]) if state.get("argv") != after["argv"] else []
+        return [*wrong, "it was started by something else, so that its environment is not known"]
     found = []
     for key in COMPARED:
         old, new = before.get(key), after.get(key)

@@ -202,7 +202,13 @@ def _gpus(call, used_mib):
     with gpu_sources.Source(call, once=True) as source:
         reading = source.read()
     wrong = gpu_reading.judge(reading, gpu_reading.Wanted(used_mib=used_mib))
-    return [_finding("gpus", each["text"], "assert_gpus names the holder; release_gpus frees it") for each in wrong]
+    full = [each["gpu"] for each in wrong if each["kind"] == "memory"]
+    said = [each["text"] for each in wrong if each["kind"] != "memory"]
+    if full:
+        most = max(gpu["used_mib"] or 0 for gpu in reading["gpus"])
+        named = ", ".join(str(index) for index in full)
+        said.insert(0, "GPU %s uses more than %g MiB (up to %d)" % (named, used_mib, most))
+    return [_finding("gpus", text, "assert_gpus names the holder; release_gpus frees it") for text in said]
 
 
 # --------------------------------------------------------------------------- context length and draft

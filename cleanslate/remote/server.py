@@ -13,11 +13,14 @@ from cleanslate.remote import diagnosis, exits, launch_spec, preflight, processe
 from cleanslate.remote.ladder import Ladder
 from cleanslate.remote.launch_spec import Spec
 from cleanslate.remote.oserrors import told
+from cleanslate.remote.profiles import PROFILES
 from cleanslate.remote.registry import Failed, changes, reads
 from cleanslate.remote.selection import Selection
+from cleanslate.remote.startup import Startup
 
 _TICK = 0.02
 _REPORT_SECONDS = 5.0
+_SEARCHED = 400  # lines of a log, for the reason of a death
 
 
 @reads
@@ -50,7 +53,7 @@ def _running(wanted):
     state = server_state.read(wanted.name)
     if state is None or not server_state.alive(state):
         return None, []
-    return state, launch_spec.differences(state.get("identity") or {}, wanted.identity())
+    return state, launch_spec.differences(state, wanted.identity())
 
 
 def _recent(state):
@@ -173,10 +176,19 @@ def died(state):
     _wait_for_end(state)
     told_now = exits.explain(state)
     lived = (told_now["at"] or time.time()) - state.get("launched_at", time.time())
-    lines = diagnosis.tail(state["log"], 40) or []
+    lines = diagnosis.tail(state["log"], _SEARCHED) or []
     what = "%s %s, %.1f s after its launch" % (state["name"], told_now["text"], lived)
-    if lines:
+    hint, verdict = told_now["hint"], _verdict(state, lines)
+    if verdict and not told_now["asked"]:
+        what += ": " + verdict["line"]
+        hint = verdict["hint"] + (" (%s)" % hint if hint else "")
+    elif lines:
         what += "; its last line: " + lines[-1][:200]
-    return Failed(
-        "died", what, exit=told_now, fix=told_now["hint"], log=state["log"], log_tail=lines, lived=round(lived, 2)
-    )
+    return Failed("died", what, exit=told_now, fix=hint, log=state["log"], log_tail=lines[-40:], lived=round(lived, 2))
+
+
+def _verdict(state, lines):
+    """The first line of the log after which its engine never comes up, with what it means, or None."""
+    startup = Startup(PROFILES.get(state.get("engine")) or PROFILES["http"])
+    startup.take(lines, 0.0)
+    return startup.verdict

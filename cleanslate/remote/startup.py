@@ -44,7 +44,7 @@ class Startup:
     def _phase(self, text, now):
         for place, marker in self.markers:
             if place > self.place and marker.search(text):
-                self.place = place
+                self.place, self.bar = place, None
                 self.times.append((self.phases[place]["name"], now))
 
     def _progress(self, text):

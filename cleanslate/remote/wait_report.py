@@ -100,7 +100,9 @@ def _line(watch, now, facts):
         words.append("GPU %.1f GiB" % (facts["gpu_mib"] / 1024))
     if facts["http"] not in (None, "refused"):
         words.append("HTTP %s" % facts["http"])
-    words.append("%d s" % facts["seconds"] + (" of usually %d" % watch.usual if watch.usual else ""))
+    words.append("%d s" % facts["seconds"])
+    if watch.usual and watch.state.get("launched_at"):
+        words.append("%d s since launch, usually %d" % (time.time() - watch.state["launched_at"], watch.usual))
     return ", ".join(words)
 
 

@@ -124,7 +124,7 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
         raise _failure(error) from None
     for each in answer["findings"]:
         context.warn(each["what"] + (f"; {each['fix']}" if each["fix"] else ""))
-    if plan["recent"]:
+    if plan["recent"] >= 2:
         context.warn(f"this is launch {plan['recent'] + 1} of {args.name} in 24 hours: a restart is not a repair")
     data.update(_told(answer["state"]), replaced=answer["replaced"], program=plan["program"], python=plan["python"])
     if answer["already"]:
@@ -198,7 +198,7 @@ def _diff(args: Arguments, spec: Mapping[str, Any], plan: Answer) -> Diff:
     state = plan["state"]
     if not state:
         return Diff(f"server {args.name}", None, after)
-    known = state.get("identity") or {}
+    known = state.get("identity") or {"argv": state.get("argv") or [], "chdir": state.get("chdir"), "user": None}
     changed = {line.split()[1] for line in plan["differences"] if line.startswith("environment: ")}
     env = {name: "(another value)" if name in changed else spec["env"].get(name, "") for name in known.get("env") or {}}
     return Diff(f"server {args.name}", _listing(known["argv"], env, known["chdir"], known["user"]), after)
@@ -237,12 +237,21 @@ STEP = StepType(
 - name: Something that serves
   launch_server:
     name: contract-example
-    argv: ["/bin/sleep", "60"]
+    argv: [/bin/sleep, "20"]
     env: {NCCL_DEBUG: WARN}
     log: "{{ workdir }}/logs/example.log"
     settle: 0.1
 """,
     notes="""\
+A real one:
+
+    - launch_server:
+        name: eagle3
+        argv: [/opt/sglang/bin/python, -m, sglang.launch_server, --model-path, "{{ target_model }}", --tp, "8"]
+        env: {NCCL_DEBUG: WARN, HF_HOME: /models/hf}
+        log: /var/log/eagle3.log
+        preflight: {gpus_used_mib: 64}
+
 **Before the fork** it looks: does the command resolve, and the interpreter in its first line; is the port free, and
 whose is it (from /proc, nothing is bound); room in /dev/shm and for the log; processes of an earlier launch of this
 name that live on without it; whether the draft model's `max_position_embeddings` reaches the context length of the

@@ -183,34 +183,20 @@ STEP = StepType(
     behave=behave,
     summary="Waits until a server really serves (process, log, HTTP, workers, a generation), or says why it will not.",
     example="""\
-- name: Something that serves a health page
+- name: Something that says when it serves
   launch_server:
-    name: contract-web
-    argv:
-      - python3
-      - -c
-      - |
-        import http.server
-        class Page(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                self.send_response(200)
-                self.end_headers()
-        server = http.server.HTTPServer(("127.0.0.1", 0), Page)
-        open("port", "w").write(str(server.server_port))
-        server.timeout = 30
-        for _ in range(60):
-            server.handle_request()
-    chdir: "{{ workdir }}"
-    log: "{{ workdir }}/logs/web.log"
-    engine: http
-    settle: 0.3
-- name: The port that it took
-  slurp: {src: "{{ workdir }}/port"}
-  register: taken
-- name: Healthy means it answers
-  wait_healthy: {name: contract-web, port: "{{ taken.content | b64decode }}", probe: false, within: 20s}
+    name: contract-line
+    argv: [/bin/sh, -c, "echo serving; exec sleep 20"]
+    log: "{{ workdir }}/logs/line.log"
+    settle: 0.1
+- name: Healthy
+  wait_healthy: {name: contract-line, ready_line: ^serving, probe: false, within: 10s}
 """,
     notes="""\
+For a server of one of the known engines the name is enough, and says port, workers and how to let it generate:
+
+    - wait_healthy: {name: eagle3, engine: sglang, port: 30000, within: 30m}
+
 **Each tick on the target** (five a second, one call over the connection) asks in this order. Does the process live,
 with that start time? Did it write a line after which it never comes up? Do its workers live? Is the ready line there
 (in this launch's own log), and HTTP 200, and `probe.requests` generations of a few tokens, and one worker for each

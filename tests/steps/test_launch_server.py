@@ -94,9 +94,20 @@ def test_a_different_one_is_refused_and_says_what_differs(serving, change, diffe
 def test_options_differ_by_name_and_keys_stay_hidden():
     before = ["python", "-m", "sglang.launch_server", "--tp", "8", "--context-length", "131072", "--api-key", "abc"]
     after = ["python", "-m", "sglang.launch_server", "--tp", "8", "--context-length=262144", "--api-key", "def", "--x"]
-    found = launch_spec.differences({"argv": before}, {"argv": after})
+    found = launch_spec.differences({"identity": {"argv": before}}, {"argv": after})
     expected = ["--api-key: (hidden) -> (hidden)", "--context-length: 131072 -> 262144", "--x: not there -> there"]
     assert expected == found
+
+
+def test_one_that_something_else_started_under_this_name_is_not_taken_for_the_same(serving):
+    launch(serving)
+    state = serving.state()
+    del state["identity"]
+    server_state.write(state)
+    result = launch(serving)
+    assert (Status.FAILED, "running") == (result.status, result.data["kind"])
+    assert "started by something else" in result.data["msg"]
+    assert Status.CHANGED == launch(serving, replace=True).status
 
 
 @pytest.mark.slow

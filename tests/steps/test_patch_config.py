@@ -112,6 +112,12 @@ def test_only_the_chosen_snapshot_sees_the_change(hub):
     assert "stays as it was" in applied.result.data["msg"]
 
 
+def test_a_snapshot_outside_of_a_cache_is_known_by_its_blobs(hub):
+    other = hub.rename(hub.with_name("eagle3-draft"))
+    applied = run_step("patch_config", {"path": str(link(other)), **SET})
+    assert ("eagle3-draft", NEW) == (applied.result.data["hub"]["name"], applied.result.data["hub"]["commit"])
+
+
 def test_the_backup_of_a_link_brings_the_link_back(hub):
     before = everything(hub)
     made = run_step("patch_config", {"path": str(link(hub)), **SET}).result.data["backup"]
