@@ -183,7 +183,7 @@ class _Evaluation:
         return InputError(what, origin=self.origin, fix=self._near(piece))
 
     def _warn(self, piece: str) -> None:
-        if ":" in piece and not is_one_host(piece):
+        if len(_WORDS.findall(piece)) > 1 and not is_one_host(piece):
             raise InputError(
                 f'the pattern mixes "," and ":" at "{piece}"',
                 origin=self.origin,

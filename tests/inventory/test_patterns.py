@@ -72,6 +72,11 @@ def test_a_part_that_names_nothing_is_a_warning_while_others_name_something(writ
     ]
 
 
+def test_an_unknown_group_with_a_range_is_one_name(written):
+    """The colon within its brackets parts nothing."""
+    assert ["solo"] == match_hosts("solo,nope[0:1]", written.load(files={"hosts.ini": HOSTS}))
+
+
 def test_ranges_without_beginning_begin_at_the_first(written):
     """`web[:1]` is documented, and means web[0:1] here (ansible-core takes it for a wildcard)."""
     assert ["web1", "web2"] == match_hosts("web[:1]", written.load(files={"hosts.ini": HOSTS}))
