@@ -118,7 +118,7 @@ def _memory(gpu, wanted, held):
         return [_problem("unknown", gpu, "unknown for GPU %d: its total memory is not told" % gpu["index"], True)]
     if gpu["used_mib"] > limit:
         text = "GPU %d uses %d MiB, more than %g" % (gpu["index"], gpu["used_mib"], limit)
-        return [_problem("memory", gpu, text, False)]
+        return [dict(_problem("memory", gpu, text, False), used_mib=gpu["used_mib"], limit_mib=limit)]
     return []
 
 

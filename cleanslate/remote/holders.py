@@ -121,7 +121,7 @@ def plan(call, source="auto", **sorting):
     reading = _read(call, source)
     found = Sorting(reading, **sorting)
     return {
-        "release": [holder.tell() for holder in found.release],
+        "release": [dict(holder.tell(), why=_why(holder)) for holder in found.release],
         "daemons": [holder.tell() for holder in found.daemons],
         "spared": found.spared,
         "unknown": found.unknown,
@@ -172,11 +172,9 @@ def release(call, grace=5.0, kill_within=120.0, settle=10.0, source="auto", **so
 def _why(holder):
     sizes = [size for size in holder.used_mib.values() if size is not None]
     held = " (%d MiB)" % sum(sizes) if sizes else ""
-    return "holds GPU %s%s in %s" % (
-        ", ".join(map(str, holder.gpus)) or "memory",
-        held,
-        containers.label(containers.where(holder.process)),
-    )
+    around = containers.where(holder.process)
+    where = "in " + containers.label(around) if around else "on this machine"
+    return "holds GPU %s%s %s" % (", ".join(map(str, holder.gpus)) or "memory", held, where)
 
 
 def _settle(call, source, sorting, seconds):

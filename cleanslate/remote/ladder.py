@@ -41,7 +41,8 @@ class Ladder:
             self._signal(self.mains & self.waiting, signal.SIGTERM)
             self._wait(grace, lambda: self.mains & self.waiting)
             self._rescan(always=True)
-            self._rest(min(_REST_GRACE, grace))
+            # Whoever lets the whole grace pass is stuck, and so is mostly the rest of it.
+            self._rest(min(_REST_GRACE, grace / 4 if self.mains & self.waiting else grace))
         if kill:
             self._phase = "KILL"
             self._kill(kill_within)
@@ -142,7 +143,7 @@ class Ladder:
 
     def _tell(self, until):
         now = time.monotonic()
-        if now - self._told < _TELL:
+        if now - self._told < _TELL or not self.waiting:
             return
         self._told = now
         left = [self.records[key] for key in sorted(self.waiting)]

@@ -130,14 +130,18 @@ def _failure(answer: Mapping[str, Any], data: dict[str, Any], args: Arguments) -
 
 
 def _words(problems: Sequence[Mapping[str, Any]], args: Arguments) -> str:
-    """All problems in one sentence; GPUs that are unknown for the same reason are told together."""
+    """All problems in one sentence; GPUs that are too full, or unknown, are told together."""
     unknown: dict[str, list[int]] = {}
+    full: dict[float, list[Mapping[str, Any]]] = {}
     said: list[str] = []
     for problem in problems:
         if problem["kind"] == "unknown":
             unknown.setdefault(problem["text"].partition(": ")[2], []).append(problem["gpu"])
+        elif "limit_mib" in problem:
+            full.setdefault(problem["limit_mib"], []).append(problem)
         else:
             said.append(problem["text"])
+    said += [_full(limit, group) for limit, group in full.items()]
     if unknown:
         indices = sorted(index for group in unknown.values() for index in group)
         said.append(f"unknown for GPU {_and(indices)} ({', '.join(unknown)})")
@@ -145,6 +149,13 @@ def _words(problems: Sequence[Mapping[str, Any]], args: Arguments) -> str:
         f" after {args.within:g} s" if args.within and any(problem["kind"] == "memory" for problem in problems) else ""
     )
     return "; ".join(said) + after
+
+
+def _full(limit: float, group: Sequence[Mapping[str, Any]]) -> str:
+    if len(group) == 1:
+        return str(group[0]["text"])
+    used = ", ".join(f"GPU {problem['gpu']} {problem['used_mib']}" for problem in group)
+    return f"{len(group)} GPUs use more than {limit:g} MiB: {used}"
 
 
 def _and(indices: Sequence[int]) -> str:

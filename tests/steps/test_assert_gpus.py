@@ -34,6 +34,7 @@ def test_a_driver_that_counts_the_reserved_part_as_used_reads_the_same(gpu_room)
     ("facts", "arguments", "message"),
     [
         (["count 8", "gpu 3 used 610"], {"count": 8, "used_mib": 0}, "GPU 3 uses 610 MiB, more than 0"),
+        (["count 3", "gpu 0 used 5", "gpu 2 used 7"], {"used_mib": 0}, "2 GPUs use more than 0 MiB: GPU 0 5, GPU 2 7"),
         (["count 7"], {"count": 8, "used_mib": 0}, "7 GPUs, not 8"),
         (["count 0"], {}, "no GPU at all"),
         (["count 1", "gpu 0 used 17"], {}, "GPU 0 uses 17 MiB, more than 16"),
