@@ -132,6 +132,8 @@ def inventory(layout: Layout, ports: dict[str, int], server_port: int, identity:
         "log_dir": str(layout.logs),
         "server_python": str(layout.server_python),
         "server_port": server_port,
+        "eagle3_grace": "3s",  # who practises has seen TERM being ignored after three seconds
+        "holder_grace": "1s",
     }
     return {
         "hosts": {
