@@ -96,8 +96,8 @@ class Sshd:
             "MaxStartups 200",
             "MaxSessions 20",
             "PrintMotd no",
+            *extra,  # sshd takes the first value of each
             "LogLevel VERBOSE",
-            *extra,
         ]
         self.config.write_text("\n".join(lines) + "\n")
 

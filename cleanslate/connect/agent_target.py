@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import threading
 import time
@@ -15,7 +16,8 @@ from cleanslate.connect.bootstrap import (
     Words,
     agent_script,
     as_user,
-    no_container,
+    kill_script,
+    plain_script,
     shell,
     why_not_started,
 )
@@ -23,9 +25,10 @@ from cleanslate.connect.client import AgentClient, NotSent, Request
 from cleanslate.connect.plain import PlainRun
 from cleanslate.connect.stream import Link, Stream
 from cleanslate.connect.target import Address, Become
-from cleanslate.errors import CallFailed, NoPython, Unreachable
+from cleanslate.errors import CallFailed, NoPython, TargetError, Unreachable
 from cleanslate.model import Answer
 
+_END = 2.0  # seconds for signalling a process group
 _CANCEL = 4.0  # seconds to wait for targets to confirm that calls were ended
 
 
@@ -207,10 +210,10 @@ class AgentTarget:
             words = Words.new()
             with stdin.open("rb") if isinstance(stdin, Path) else io.BytesIO(stdin) as source:
                 run, answer = self._run_plain(link, command, words, source, until)
-            if answer["rc"] and link.learn(answer["stderr"]):
-                continue
-            if run.started and not (self.address.kind == "pct" and no_container(answer["stderr"])):
+            if run.group is not None:
                 return answer
+            if link.learn(answer["stderr"]):
+                continue
             error = why_not_started(self.address, self._become, words, run.before, answer["stderr"], answer["rc"])
             if not isinstance(error, PasswordWanted):
                 raise Unreachable(error.what) if isinstance(error, NoPython) else error
@@ -219,18 +222,25 @@ class AgentTarget:
     def _run_plain(
         self, link: Link, command: str, words: Words, stdin: BinaryIO, until: float
     ) -> tuple[PlainRun, Answer]:
-        if self._become is None:
-            stream, early, marker = link.start(command, until - time.monotonic()), b"", None
-        else:
-            stream, early = self._run_as_user(link, f"exec {shell(command)}", words, until)
-            marker = None if self._password is not None else words.ready
-        run = PlainRun(stream, self.address.name, marker)
+        def end(group: int, kill: bool) -> None:
+            self._end_group(link, group, kill)
+
+        stream, early = self._run_as_user(link, plain_script(command, words), words, until)
+        run = PlainRun(stream, self.address.name, words.group, end)
         run.take(early)
         self._plain.add(run)
         try:
             return run, run.run(stdin, until, link.trouble)
         finally:
             self._plain.discard(run)
+
+    def _end_group(self, link: Link, group: int, kill: bool) -> None:
+        """Signal a process group from another session, since not every server passes signals on."""
+        with contextlib.suppress(TargetError, OSError):
+            until = time.monotonic() + _END
+            stream, _ = self._run_as_user(link, kill_script(group, kill=kill), Words.new(), until)
+            stream.exit_code(_END)
+            stream.close()
 
     # ------------------------------------------------------------------ ending
 

@@ -49,6 +49,11 @@ class Words:
         return f"{self.nonce} ready\n".encode()
 
     @property
+    def group(self) -> re.Pattern[bytes]:
+        """The process group of a plain command, whose output follows."""
+        return re.compile(re.escape(self.nonce).encode() + rb" group (\d+)\n")
+
+    @property
     def prompt(self) -> str:
         """What sudo asks with, on standard error."""
         return f"{self.nonce} password:"
@@ -67,6 +72,19 @@ def agent_script(python: str | None, size: int, words: Words) -> str:
         f'"$p" -I -S -c "{starter}"; r=$?; case $r in 97) old="$old $p";; 126|127) ;; *) exit $r;; esac; done; '
         f'echo "{words.nonce} no-python$old"; exit 97'
     )
+
+
+def plain_script(command: str, words: Words) -> str:
+    """The sh script that tells its process group, to be ended by, and then runs a command in the user's shell."""
+    return (
+        "{ read -r _ _ _ _ g _ </proc/$$/stat; } 2>/dev/null || g=$$; "
+        f'echo "{words.nonce} group $g"; exec "${{SHELL:-/bin/sh}}" -c {shlex.quote(command)}'
+    )
+
+
+def kill_script(group: int, *, kill: bool) -> str:
+    """The sh script that ends a process group."""
+    return f"kill -s {'KILL' if kill else 'TERM'} -- -{group}"
 
 
 def shell(script: str) -> str:
@@ -127,7 +145,7 @@ def why_not_started(
         hypervisor = address.via.name if address.via else "its hypervisor"
         return Unreachable(f"{where}: pct exec {address.vmid} on {hypervisor} failed: {said}")
     ended = f"ended with {code}" if code is not None else "ended"
-    return NoPython(f"{where}: the login shell {ended} instead of starting the agent" + (f": {said}" if said else ""))
+    return NoPython(f"{where}: the login shell {ended} before it ran anything of ours" + (f": {said}" if said else ""))
 
 
 def _no_python(address: Address, found: str) -> NoPython:

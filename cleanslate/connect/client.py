@@ -144,13 +144,15 @@ class AgentClient:
                 self._end_start()
 
     def _end_start(self) -> None:
-        """The login shell does not get to the agent: end it. Only if that is confirmed was the call surely not made."""
-        reason = f"the login shell did not start the agent within {START:g} s"
+        """The login shell does not get to the agent: give up. An agent that starts after all finds its input closed,
+        and makes no call.
+        """
+        self._stream.end_input()
         self._stream.stop(kill=True)
-        if self._stream.exit_code(2.0) is not None and self.hello is None:
+        self._stream.exit_code(2.0)
+        if self.hello is None:
+            reason = f"the login shell did not start the agent within {START:g} s"
             self._fail(Unreachable(f"{self.where}: {reason}"), made=False)
-        else:
-            self.lose(reason)
 
     def _send_more(self, pending: Pending, source: _Source) -> None:
         data = source.read(pending.take_credit())

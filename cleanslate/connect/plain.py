@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -13,24 +14,29 @@ from cleanslate.errors import DeadlinePassed, Interrupted, OutcomeUnknown
 from cleanslate.model import Answer
 
 _PIECE = 32768
+_NOISE = 16384  # bytes kept of what came before the command
 _GRACE = 2.0  # seconds from TERM to KILL
 _LOOK = 0.2  # seconds between looks at the clock; also the silence after which what was left running is let go
 
 
 class PlainRun:
-    """One command line under way. `marker` is what a command under sudo says first: it is no part of the output."""
+    """One command line under way.
 
-    def __init__(self, stream: Stream, where: str, marker: bytes | None) -> None:
+    `marker` matches what it says first: its process group, before which everything is noise. `end` signals that group.
+    """
+
+    def __init__(self, stream: Stream, where: str, marker: re.Pattern[bytes], end: Callable[[int, bool], None]) -> None:
         self.cancelled = False
-        self.started = marker is None
+        self.group: int | None = None
         self.before = b""  # what was printed before the marker
         self._stream = stream
         self._where = where
-        self._marker = marker or b""
+        self._marker = marker
+        self._end_group = end
         self._printed = Kept(KEEP)
 
     def run(self, stdin: BinaryIO, until: float, trouble: Callable[[], str | None]) -> Answer:
-        """Wait for its end; DeadlinePassed, Interrupted, OutcomeUnknown. Only if `started` is it the command's own."""
+        """Wait for its end; DeadlinePassed, Interrupted, OutcomeUnknown. Without a `group`, it was never started."""
         feeder = threading.Thread(target=self._feed, args=(stdin,), name=f"cleanslate feeds {self._where}", daemon=True)
         feeder.start()
         try:
@@ -67,18 +73,23 @@ class PlainRun:
 
     def take(self, data: bytes) -> None:
         """Take a piece of its standard output."""
-        if not self.started:
+        if self.group is None:
             self.before += data
-            if self._marker not in self.before:
+            found = self._marker.search(self.before)
+            if found is None:
+                self.before = self.before[-_NOISE:]
                 return
-            self.started = True
-            self.before, _, data = self.before.partition(self._marker)
+            self.group = int(found.group(1))
+            self.before, data = self.before[: found.start()], self.before[found.end() :]
         self._printed.add(data)
 
     def _end(self) -> Exception:
         """TERM, then KILL its process group; gives the error to raise."""
+        if self.group is None:
+            self._stream.stop(kill=True)
+            return OutcomeUnknown(f"{self._where}: the command had not started in time; it may have since")
         for kill in (False, True):
-            self._stream.stop(kill=kill)
+            self._end_group(self.group, kill)
             if self._stream.exit_code(_GRACE) is not None:
                 break
         if self.cancelled:

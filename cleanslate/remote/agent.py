@@ -11,6 +11,7 @@ import importlib
 import io
 import json
 import os
+import select
 import sys
 import threading
 import time
@@ -180,6 +181,8 @@ class Agent:
         if "modules" in header:
             self._learn(header["modules"], zlib.decompress(data))
         elif "call" in header:
+            if self._deserted():
+                return
             call = CallUnderWay(self, header, data)
             with self._changed:
                 self.calls[call.id] = call
@@ -195,6 +198,12 @@ class Agent:
                 call.blob.finish()
             elif "cancel" in header:
                 self._stop(call, "cancelled")
+
+    def _deserted(self):
+        """Whether the controller has closed our input meanwhile: then it believes that this call was not made."""
+        watch = select.poll()
+        watch.register(self.source.fileno(), select.POLLHUP | select.POLLRDHUP)
+        return bool(watch.poll(0))
 
     def _learn(self, modules, data):
         at = 0

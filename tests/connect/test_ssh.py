@@ -194,19 +194,20 @@ class PasswordServer(asyncssh.SSHServer):
 
 @pytest.fixture
 def password_server(tmp_path):
-    """An ssh server that knows passwords only, and greets; gives its address for a password."""
+    """An ssh server that knows passwords only; gives its address for a password."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
 
-    async def greeting(process):
-        process.stdout.write("hi\n")
-        process.exit(0)
+    async def execute(process):
+        done = subprocess.run(["/bin/sh", "-c", process.command], capture_output=True, text=True)
+        process.stdout.write(done.stdout)
+        process.exit(done.returncode)
 
     async def listen():
         return await asyncssh.listen(
             "127.0.0.1", 0, server_factory=PasswordServer, server_host_keys=[str(keys() / "host")],
-            process_factory=greeting,
+            process_factory=execute,
         )  # fmt: skip
 
     server = asyncio.run_coroutine_threadsafe(listen(), loop).result(10)
