@@ -80,7 +80,7 @@ class Watch:
             ready_line = ""  # a line from before the wait cannot be told from one of this start
         self.startup = Startup(self.profile, ready_line, fatal)
         self.vitals = Vitals(self.state, self.profile.get("workers")) if self.state else None
-        self.gpus = GpuWatch(call) if self.state else None
+        self.gpus = GpuWatch(call, self.vitals) if self.state else None
         self.prober = self._prober(health_path, probe, api_key)
         if self.prober is None and self.startup.ready is None and not self.other_node:
             raise Failed("wrong", "nothing tells when %s serves: give its port, its engine or a ready_line" % self.who)

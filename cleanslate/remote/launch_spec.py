@@ -18,6 +18,7 @@ _SESSION = re.compile(
     r"SSH_.*|SUDO_.*|XDG_(?:SESSION_.*|RUNTIME_DIR|SEAT|VTNR)|DBUS_.*|TMUX.*|STY|TERM|COLORTERM|DISPLAY|WAYLAND_DISPLAY|"
     r"MAIL|PWD|OLDPWD|SHLVL|_|LS_COLORS|PS1|INVOCATION_ID|JOURNAL_STREAM|NOTIFY_SOCKET|LISTEN_.*|PYTEST_CURRENT_TEST"
 )
+_HIDDEN = re.compile(r"(?:^|[_-])(?:api_?key|key|token|secret|password|credentials?)$", re.IGNORECASE)
 COMPARED = ("argv", "env", "chdir", "user", "limits", "nice", "numa", "umask")
 
 
@@ -151,7 +152,7 @@ def _options(argv):
 def _shown(options, name):
     if name not in options:
         return "not there"
-    if re.search(r"key|token|secret|password", name):
+    if _HIDDEN.search(name):
         return "(hidden)"
     return " ".join(options[name]) or "there"
 

@@ -129,9 +129,11 @@ def python_facts(call, spec):
 
 def _port(spec):
     """Looks for listeners, never binds: sockets in TIME_WAIT do not hinder a server (vllm#7514)."""
-    if not spec.port:
-        return []
-    if not listeners.sockets(spec.port):
+    said = commandline.number(spec.said.get("port"))
+    if said and spec.port != said:
+        what = "port is %d, and the command says %d" % (spec.port, said)
+        return [_finding("port", what, "leave out port: the command's counts")]
+    if not spec.port or not listeners.sockets(spec.port):
         return []
     table = processes.table()
     holders = [table[pid] for pid in listeners.listening_on(spec.port, table)]

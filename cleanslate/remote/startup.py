@@ -5,6 +5,15 @@ import re
 _BAR = re.compile(r"(?P<what>[^|\r\n]*?):?\s*(?P<percent>\d{1,3})%.*?(?P<done>\d+)/(?P<all>\d+)")
 
 
+_BAR_WIDTH = 400
+_LONGEST = 2000
+
+
+def _short(text):
+    """A line without its middle where it is very long: patterns are searched in what people would read."""
+    return text if len(text) <= 2 * _LONGEST else text[:_LONGEST] + " ... " + text[-_LONGEST:]
+
+
 class Startup:
     """The state of a start so far. `ready` and `fatal` are patterns of the user's, on top of the profile's.
 
@@ -32,7 +41,7 @@ class Startup:
 
     def take(self, texts, now):
         """Take what the log says now."""
-        for text in texts:
+        for text in map(_short, texts):
             self.last = text.strip()[-300:]
             self._phase(text, now)
             self._progress(text)
@@ -48,7 +57,7 @@ class Startup:
                 self.times.append((self.phases[place]["name"], now))
 
     def _progress(self, text):
-        found = _BAR.search(text)
+        found = _BAR.search(text[-_BAR_WIDTH:]) if "%" in text else None
         if not found:
             return
         done, whole = int(found["done"]), int(found["all"])

@@ -9,12 +9,13 @@ import re
 import threading
 import time
 
-from cleanslate.remote import gpu_sources, processes
+from cleanslate.remote import gpu_devices, gpu_sources, processes
 
 BUSY = 0.05  # of one core, by any single process of it: a sleeping server's timers stay below
 _READ = 1 << 20  # bytes a look
 _GPU_STEP = 8  # MiB
 _LOOK = 1.0
+_DEVICES = 10.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -49,6 +50,8 @@ class Vitals:
         self._ticks = {}
         self._read = {}
         self._looked = None
+        self.minors = None
+        self._minors_at = None
 
     def look(self, now, always=False):
         """Look again, if a second has passed; gives whether it did."""
@@ -64,8 +67,18 @@ class Vitals:
             self._active(now, "CPU")
         if passed and self._has_read() >= _READ:
             self._active(now, "reading")
+        self._look_at_devices(now)
         self._looked = now
         return True
+
+    def _look_at_devices(self, now):
+        """Which GPUs are its own, by the device files that it maps: others' work on the rest is no sign of life."""
+        if self._minors_at is not None and now - self._minors_at < _DEVICES:
+            return
+        self._minors_at = now
+        majors = gpu_devices.device_majors()
+        used = [gpu_devices.used_by(each, majors) for each in self.found]
+        self.minors = None if None in used else {number for each in used for number in each.minors}
 
     def _active(self, now, why):
         self.active_at, self.why = now, why
@@ -128,14 +141,19 @@ class Vitals:
 
 
 class GpuWatch(threading.Thread):
-    """Reads the GPUs' memory in the background, since a driver may take its time; `used` is MiB in all, or None."""
+    """Reads the GPUs' memory in the background, since a driver may take its time; `used` is MiB in all, or None.
 
-    def __init__(self, call):
+    vitals: knows which GPUs are the server's; where it does not, or it has none yet, all of them count.
+    """
+
+    def __init__(self, call, vitals):
         super().__init__(daemon=True)
         self.call = call
+        self.vitals = vitals
         self.used = None
         self.changed_at = None
         self.trouble = None
+        self._which = None
         self.ended = threading.Event()
 
     def run(self):
@@ -152,13 +170,15 @@ class GpuWatch(threading.Thread):
             reading = source.read()
             if reading["failed"] or not reading["gpus"]:
                 return
-            self._take(sum(gpu["used_mib"] or 0 for gpu in reading["gpus"]))
+            own = self.vitals.minors
+            counted = [gpu for gpu in reading["gpus"] if not own or gpu.get("minor") in own or gpu.get("minor") is None]
+            self._take(tuple(gpu["index"] for gpu in counted), sum(gpu["used_mib"] or 0 for gpu in counted))
             self.ended.wait(2.0)
 
-    def _take(self, used):
-        if self.used is not None and abs(used - self.used) >= _GPU_STEP:
+    def _take(self, which, used):
+        if which == self._which and abs(used - self.used) >= _GPU_STEP:
             self.changed_at = time.monotonic()
-        self.used = used
+        self._which, self.used = which, used
 
     def stop(self):
         """End it; a driver that hangs is not waited for."""

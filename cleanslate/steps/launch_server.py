@@ -25,7 +25,9 @@ from cleanslate.steps.contract import (
 
 ENGINES = ("sglang", "vllm", "llama.cpp", "tgi", "triton", "ollama", "transformers", "http")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
-_HIDDEN = re.compile(r"key|token|secret|passw|credential", re.IGNORECASE)
+# `--api-key`, HF_TOKEN; not `--tokenizer-path`, MAX_TOKENS or TOKENIZERS_PARALLELISM
+_HIDDEN = re.compile(r"(?:^|[_-])(?:api_?key|key|token|secret|password|credentials?)$", re.IGNORECASE)
+_SECRET_LENGTH = 8
 _LIMITS = ("nofile", "memlock", "core", "stack", "nproc", "as", "cpu", "data", "fsize", "rss", "msgqueue", "rtprio")
 
 
@@ -109,6 +111,8 @@ class Arguments(StepArguments):
 def behave(args: Arguments, context: StepContext) -> Behaviour:
     """Look at what is there, and launch unless the same server runs already."""
     spec = _spec(args, context)
+    for text in _secrets(spec):
+        context.secret(text)
     need = args.preflight.model_dump()
     try:
         plan = context.read("server.plan", spec=spec, need=need)
@@ -135,6 +139,17 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
 def _spec(args: Arguments, context: StepContext) -> dict[str, Any]:
     spec = args.model_dump(include={"name", "argv", "command", "chdir", "user", "engine", "port", "log", "limits"})
     return {**spec, "nice": args.nice, "numa": args.numa, "env": {**context.environment, **args.env}}
+
+
+def _secrets(spec: Mapping[str, Any]) -> list[str]:
+    """Values of options and variables whose names say that they are secret; processes' titles would show them."""
+    argv = [str(word) for word in spec["argv"] or (spec["command"] or "").split()]
+    found = [value for name, value in spec["env"].items() if _HIDDEN.search(name)]
+    for word, following in zip(argv, [*argv[1:], ""], strict=False):
+        name, sign, value = word.partition("=")
+        if name.startswith("-") and _HIDDEN.search(name):
+            found.append(value if sign else following)
+    return [text for text in found if len(text) >= _SECRET_LENGTH]
 
 
 def _launch(args: Arguments, spec: Mapping[str, Any], need: Mapping[str, Any], plan: Answer) -> Change:

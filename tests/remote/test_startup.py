@@ -116,6 +116,12 @@ def test_a_playbooks_own_patterns_count_too():
     assert started("http", ["serving now"], ready="serving").is_ready
 
 
+def test_a_line_of_a_megabyte_is_read_at_once():
+    text = "The server is fired up and ready to roll! " + "x" * 1_000_000 + " 50% Completed | 1/2"
+    startup = started("sglang", [text])
+    assert (True, (1, 2)) == (startup.is_ready, (startup.bar["done"], startup.bar["all"]))
+
+
 def test_without_a_ready_line_none_is_waited_for():
     assert started("sglang", [], ready="").ready_enough
 

@@ -261,6 +261,20 @@ def test_a_taken_port_names_its_holder_and_nothing_is_bound(serving):
     assert serving.state() is None
 
 
+def test_a_port_that_the_command_contradicts_is_refused(serving):
+    result = serving.launch(port=serving.port + 1)
+    assert f"port is {serving.port + 1}, and the command says {serving.port}" in result.data["msg"]
+
+
+def test_secrets_on_the_command_line_are_redacted_from_then_on(serving):
+    context = Context(DirectTarget())
+    env = {"HF_TOKEN": "hf_abcdefgh", "TOKENIZERS_PARALLELISM": "falsefalse", "X_KEY": "short"}
+    argv = ["/bin/true", "--api-key", "sesame-open", "--hf-token=hf_12345678", "--tokenizer-path", "/models/long"]
+    arguments = step_type("launch_server").arguments.model_validate({"name": "x", "argv": argv, "env": env})
+    next(step_type("launch_server").behave(arguments, context))
+    assert ["hf_abcdefgh", "sesame-open", "hf_12345678"] == context.secrets
+
+
 def test_a_connection_in_time_wait_does_not_take_the_port(serving):
     with socket.create_server(("127.0.0.1", serving.port)) as door:
         client = socket.create_connection(door.getsockname())
