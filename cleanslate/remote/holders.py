@@ -2,7 +2,7 @@
 
 import time
 
-from cleanslate.remote import containers, daemons, gpu_reading, processes, protection
+from cleanslate.remote import containers, daemons, gpu_reading, probe, processes, protection
 from cleanslate.remote.gpu_holders import Holders
 from cleanslate.remote.gpu_sources import Source
 from cleanslate.remote.ladder import Ladder
@@ -113,21 +113,23 @@ def _indices(gpus, wanted):
 
 
 @reads
-def plan(call, source="auto", **sorting):
+def plan(call, source="auto", settle=0.0, **sorting):
     """Who would be ended and who spared: {release, daemons, spared, unknown, memory_without_holder, failed}.
 
+    settle: where nobody is to be ended, seconds for memory that nobody holds any more to be given back.
     Takes the arguments of `Sorting`.
     """
-    reading = _read(call, source)
-    found = Sorting(reading, **sorting)
+    found = Sorting(_read(call, source), **sorting)
+    if not found.release and not found.daemons and found.memory_without_holder():
+        found = _settle(call, source, sorting, settle)
     return {
         "release": [dict(holder.tell(), why=_why(holder)) for holder in found.release],
         "daemons": [holder.tell() for holder in found.daemons],
         "spared": found.spared,
         "unknown": found.unknown,
         "memory_without_holder": found.memory_without_holder(),
-        "failed": reading["failed"],
-        "gpus": reading["gpus"],
+        "failed": found.reading["failed"],
+        "gpus": found.reading["gpus"],
         "container_seen": found.container_seen,
     }
 
@@ -189,6 +191,7 @@ def _settle(call, source, sorting, seconds):
             words = ", ".join("GPU %d %d MiB" % (each["index"], each["used_mib"]) for each in left)
             call.progress(text="memory without a holder: %s" % words)
             call.cancelled.wait(0.1)
+            probe.check_cancelled(call)
 
 
 def _read(call, source):

@@ -67,7 +67,8 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
         "allow": args.allow,
         "source": args.source,
     }
-    plan = context.read("holders.plan", within=_READ_SECONDS, **sorting)
+    seconds = _READ_SECONDS + args.settle
+    plan = context.read("holders.plan", within=seconds, settle=args.settle, **sorting)
     data = _data(plan.values)
     if plan["unknown"]:
         raise StepFailed(

@@ -107,9 +107,11 @@ class Room:
 
     def smi(self, **state) -> None:
         """Put a pretend nvidia-smi on the room's PATH, and say what it answers from now on."""
-        (self.folder / "smi.json").write_text(json.dumps(state))
-        source = (HERE / "nvidia_smi.py").read_text()
-        self.program("nvidia-smi", f"#!{sys.executable} -SE\n{source}")
+        part = self.folder / "smi.part"
+        part.write_text(json.dumps(state))
+        part.replace(self.folder / "smi.json")
+        if not (self.bin / "nvidia-smi").exists():
+            self.program("nvidia-smi", f"#!{sys.executable} -SE\n{(HERE / 'nvidia_smi.py').read_text()}")
 
     def smi_asked(self) -> list[str]:
         """What the pretend nvidia-smi was asked, one text a call."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from cleanslate.errors import InputError
@@ -137,6 +139,21 @@ def test_memory_that_nobody_holds_is_told_apart(hypervisor, containers):
     result = run_step("release_gpus", QUICK, target=hypervisor).result
     expected = [{"index": 4, "uuid": "GPU-0000-4", "used_mib": 700}]
     assert (Status.OK, expected) == (result.status, result.data["memory_without_holder"])
+
+
+def test_memory_that_comes_back_slowly_is_waited_for_and_not_reset(hypervisor, containers):
+    """The holder is gone already; the driver needs a moment. That is no memory without a holder."""
+    containers(101)
+    hypervisor.smi(live=True, gpus={"4": {"memory.used": "700"}})
+    timer = threading.Timer(0.3, hypervisor.smi, kwargs={"live": True})
+    timer.start()
+    result = run_step("release_gpus", {**QUICK, "settle": 20, "reset": True}, target=hypervisor).result
+    timer.join()
+    assert (Status.OK, [], []) == (
+        result.status,
+        result.data["memory_without_holder"],
+        [line for line in hypervisor.smi_asked() if "reset" in line],
+    )
 
 
 def test_a_driver_that_cannot_be_read_leaves_the_devices_to_tell(hypervisor, containers):
