@@ -17,7 +17,7 @@ from pathlib import Path
 _FOLDERS = [Path(__file__).parent.parent / "remote"]  # where modules of calls are
 _PREFIX = "cleanslate.remote"
 _PACKAGES = {"cleanslate": "", _PREFIX: ""}
-_CORE = ("agent", "registry", "loader")
+_CORE = ("agent", "registry", "underway")
 _OUTSIDE = frozenset({"pynvml"})  # sent along when imported; everything else must be the target's standard library
 
 MAGIC = importlib.util.MAGIC_NUMBER.hex()
