@@ -93,7 +93,7 @@ def load(options: PlayOptions, settings: Settings, *, lint: bool = False) -> Loa
     With `lint`, what runs and is probably not meant is among the warnings.
     """
     from cleanslate.cli.extra_vars import extra_variables
-    from cleanslate.inventory import load_inventory
+    from cleanslate.inventory import check_variable_files, load_inventory, match_hosts
     from cleanslate.playbook import check_playbook, load_playbook
 
     path = find_playbook(settings.root, options.name)
@@ -104,6 +104,11 @@ def load(options: PlayOptions, settings: Settings, *, lint: bool = False) -> Loa
     sources = [_source(text) for text in options.inventory] or list(settings.inventory)
     inventory = _collect(problems, lambda: load_inventory(sources, base=Path.cwd(), vault=decrypt))
     playbook = _collect(problems, lambda: load_playbook(path, vault=decrypt, problems=problems, extra_vars=extra_vars))
+    if inventory is not None:
+        check_variable_files(inventory, playbook_dir=path.parent, vault=decrypt, problems=problems)
+        problems.found += inventory.warnings
+        if options.limit:
+            _collect(problems, lambda: match_hosts("all", inventory, limit=options.limit))
     if playbook is not None and inventory is not None:
         check_playbook(playbook, inventory, extra_vars=extra_vars, problems=problems, vault=decrypt, lint=lint)
     problems.raise_if_any()

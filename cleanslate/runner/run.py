@@ -192,7 +192,12 @@ def _hosts_of(world: World, play: Play) -> list[str]:
         renderer = world.variables.renderer()
         layers = [play.vars, world.settings.extra_vars, _play_magic(world)]
         pattern = renderer.render(pattern, Variables(layers, renderer))
-    names = match_hosts(pattern, world.variables.inventory, limit=world.settings.limit)
+    try:
+        names = match_hosts(pattern, world.variables.inventory, limit=world.settings.limit)
+    except InputError as error:
+        # What can be known before is refused before; this group was to be made by an earlier play, and was not.
+        world.warning(error.what, play.origin)
+        return []
     names = [name for name in names if world.variables.state(name).active]
     if play.order in ("reverse_inventory",):
         names.reverse()
