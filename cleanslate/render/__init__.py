@@ -11,7 +11,7 @@ from cleanslate.render.variables import Variables
 if TYPE_CHECKING:
     from cleanslate.render.files import TemplateOptions, template_variables
     from cleanslate.render.functions import with_items
-    from cleanslate.render.static import check_template, free_names
+    from cleanslate.render.static import check_template, free_names, referenced_templates
 
 _LATER = {
     "TemplateOptions": "files",
@@ -19,6 +19,7 @@ _LATER = {
     "with_items": "functions",
     "check_template": "static",
     "free_names": "static",
+    "referenced_templates": "static",
 }
 
 
@@ -39,6 +40,7 @@ __all__ = [
     "is_template",
     "check_template",
     "free_names",
+    "referenced_templates",
     "with_items",
     "OMIT",
     "Undefined",

@@ -89,7 +89,7 @@ class TemplateContext(Context):
             return value
         if key in self.environment.globals:
             return self.environment.globals[key]
-        return UndefinedValue(name=key, known=[*self.parent, *self.vars])
+        return UndefinedValue(name=key, known=self.parent)
 
     def get_all(self) -> Any:
         """Everything an included template may see."""

@@ -72,7 +72,7 @@ def first_expression(text: str, line: int) -> int:
 
 
 def _expression_around(text: str, at: int) -> tuple[int, int] | None:
-    openings = {opening: text.rfind(opening, 0, at + 1) for opening in _CLOSERS}
+    openings = {opening: text.rfind(opening, 0, at + 2) for opening in _CLOSERS}
     opening = max(openings, key=lambda name: openings[name])
     start = openings[opening]
     if start < 0:

@@ -81,7 +81,7 @@ def _what(error: Exception, frame: Frame) -> tuple[str, str | None]:
     if isinstance(error, RecursionError):
         return "the template needs its own outcome, without end", "break the circle"
     if isinstance(error, jinja2.TemplateNotFound):
-        folders = ", ".join(dict.fromkeys(map(str, frame.renderer.lookup_paths("templates"))))
+        folders = ", ".join(map(str, frame.renderer.template_folders(frame.text)))
         return f'no template "{error.name}"', f"looked in {folders}"
     if isinstance(error, jinja2.TemplateRuntimeError) and str(error).startswith("No "):
         from cleanslate.render.static import unknown_name

@@ -17,7 +17,7 @@ from cleanslate.model import SourceText, origin_of
 from cleanslate.render.frames import Frame
 
 if TYPE_CHECKING:
-    from cleanslate.render.environment import Compiled
+    from cleanslate.render.environment import Compiled, TemplateEnvironment
     from cleanslate.render.renderer import Renderer
     from cleanslate.render.variables import Variables
 
@@ -41,6 +41,17 @@ class TemplateOptions:
     line_statement_prefix: str | None = None
     line_comment_prefix: str | None = None
 
+    def __post_init__(self) -> None:
+        """Take newlines in letters (backslash, n) too, as YAML's single quotes leave them."""
+        written = {"\\n": "\n", "\\r": "\r", "\\r\\n": "\r\n"}
+        object.__setattr__(self, "newline_sequence", written.get(self.newline_sequence, self.newline_sequence))
+
+    @property
+    def openings(self) -> tuple[str, ...]:
+        """What a text must hold to have anything for Jinja to do."""
+        found = (self.variable_start_string, self.block_start_string, self.comment_start_string)
+        return (*found, *filter(None, (self.line_statement_prefix, self.line_comment_prefix)))
+
 
 _DEFAULTS = TemplateOptions()
 _NAMES = tuple(field.name for field in fields(TemplateOptions))
@@ -49,19 +60,21 @@ _NAMES = tuple(field.name for field in fields(TemplateOptions))
 def render_file(renderer: Renderer, text: SourceText, variables: Variables, options: TemplateOptions | None) -> Any:
     """Render a template file to a value (text, unless it is one expression). Undefined where it fails."""
     body, chosen = read_header(text, options or _DEFAULTS)
+    if not any(opening in body for opening in chosen.openings):
+        return str(body)
 
     def run(frame: Frame) -> Any:
         value = _compiled(str(body), chosen).value(frame.variables)
         if body.endswith("\n") and isinstance(value, str):
             return _with_newlines(value, body, chosen.newline_sequence)
-        return "" if not body else value
+        return value
 
     return renderer.run(Frame(body, variables, renderer), run)
 
 
 def read_header(text: SourceText, options: TemplateOptions) -> tuple[SourceText, TemplateOptions]:
     """The text without a `#jinja2: name:value, ...` first line, and the options with what stands there."""
-    if not text.startswith(_HEADER):
+    if not has_header(text):
         return text, options
     line, _, rest = text.partition("\n")
     origin = origin_of(text)
@@ -87,10 +100,25 @@ def read_header(text: SourceText, options: TemplateOptions) -> tuple[SourceText,
 
 @functools.lru_cache(maxsize=512)
 def _compiled(text: str, options: TemplateOptions) -> Compiled:
+    return _environment(options).compile_text(text)
+
+
+def _environment(options: TemplateOptions) -> TemplateEnvironment:
     from cleanslate.render import environment
 
     changed = tuple(item for item in asdict(options).items() if item[1] != getattr(_DEFAULTS, item[0]))
-    return environment.environment_with(changed).compile_text(text)
+    return environment.environment_with(changed)
+
+
+def has_header(text: str) -> bool:
+    """Whether a template file sets options in its first line."""
+    return text.startswith(_HEADER)
+
+
+def environment_of(text: SourceText) -> tuple[TemplateEnvironment, str]:
+    """The environment that a template file's header asks for, and the text below the header."""
+    body, options = read_header(text, _DEFAULTS)
+    return _environment(options), body
 
 
 def _with_newlines(value: str, source: str, newline: str) -> str:

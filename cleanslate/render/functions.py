@@ -91,6 +91,8 @@ def with_items(
     value = renderer.lazy(terms, variables)
     if isinstance(value, Undefined):
         raise value.as_error()
+    if isinstance(value, range):
+        plain(value)  # raises, as it does where a range is a template's whole outcome
     wanted = [value] if isinstance(value, str | Mapping) or not hasattr(value, "__iter__") else list(value)
     frames = stack()
     frames.append(Frame(text, variables, renderer))

@@ -60,13 +60,25 @@ def is_template_text(text: str) -> bool:
     return "{" in text and any(opening in text for opening in _OPENINGS)
 
 
+_LEAVES = frozenset({str, int, float, bool, type(None)})
+
+
 def is_template(value: Any) -> bool:
     """Whether a value, or something in it, is a template: text from the repository that holds `{{`, `{%` or `{#`."""
-    kind = type(value)
-    if kind is SourceText:
-        return "{" in value and is_template_text(value)
-    if isinstance(value, dict):
-        return any(map(is_template, dict.values(value)))
-    if isinstance(value, list | tuple):
-        return any(map(is_template, list.__iter__(value) if isinstance(value, list) else value))
-    return isinstance(value, SourceText) and is_template_text(value)
+    if isinstance(value, SourceText):
+        return is_template_text(value)
+    waiting = [value] if isinstance(value, dict | list | tuple) else []
+    while waiting:  # a loop, as this walks through all facts of a host
+        container = waiting.pop()
+        for item in dict.values(container) if isinstance(container, dict) else container:
+            kind = type(item)
+            if kind in _LEAVES:
+                continue
+            if kind is SourceText:
+                if "{" in item and is_template_text(item):
+                    return True
+            elif isinstance(item, dict | list | tuple):
+                waiting.append(item)
+            elif isinstance(item, SourceText) and is_template_text(item):
+                return True
+    return False

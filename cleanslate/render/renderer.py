@@ -11,7 +11,7 @@ from cleanslate.errors import Origin, RenderError
 from cleanslate.model import SourceText, origin_of
 from cleanslate.render.frames import Frame, stack
 from cleanslate.render.lazy import LazyList, LazyMap
-from cleanslate.render.marks import Undefined, is_template, is_template_text
+from cleanslate.render.marks import OMIT, Undefined, is_template, is_template_text
 from cleanslate.render.values import plain
 from cleanslate.render.variables import MISSING, Variables
 
@@ -81,20 +81,25 @@ class Renderer:
         value = render_file(self, text, self._variables(variables), options)
         if isinstance(value, Undefined):
             raise value.as_error()
-        self._plain(value, text)  # what is undefined inside raises here
+        if self._plain(value, text) is OMIT:  # and what is undefined inside raises
+            raise RenderError(
+                "the template is omitted as a whole", origin=origin_of(text), fix="omit belongs to arguments"
+            )
         return "" if value is None else str(value)
 
     def lookup_paths(self, kind: str) -> list[Path]:
         """The folders in which files of a kind are looked for, in order; the working directory where nobody said."""
         return self._lookup_paths(kind) if self._lookup_paths else [Path.cwd()]
 
-    def find_template(self, name: str, text: str) -> Path | None:
-        """The template that another one names: in the folders for templates, then beside the one that names it."""
-        folders = list(self.lookup_paths("templates"))
+    def template_folders(self, text: str) -> list[Path]:
+        """Where the templates that a template names are: in the folders for templates, then beside it."""
         origin = origin_of(text)
-        if origin is not None:
-            folders.append(Path(origin.file).parent)
-        return next((place for folder in folders if (place := folder / name).is_file()), None)
+        beside = [Path(origin.file).parent] if origin is not None else []
+        return list(dict.fromkeys([*self.lookup_paths("templates"), *beside]))
+
+    def find_template(self, name: str, text: str) -> Path | None:
+        """The template that another one names; None where it is not there."""
+        return next((place for folder in self.template_folders(text) if (place := folder / name).is_file()), None)
 
     # ------------------------------------------------------------------ what the other parts of this room call
 
@@ -153,9 +158,14 @@ class Renderer:
         try:
             return plain(value)
         except RenderError as error:
-            from cleanslate.render.failures import seen_from
+            failed = error
+        except RecursionError:
+            failed = RenderError(
+                "the value holds itself: it needs its own outcome, without end", fix="break the circle"
+            )
+        from cleanslate.render.failures import seen_from
 
-            raise seen_from(error, source, bare=bare) from None
+        raise seen_from(failed, source, bare=bare)
 
     def note(self, text: str, origin: Origin | None) -> None:
         """Tell people of something that works but should be written otherwise."""

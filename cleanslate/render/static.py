@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from cleanslate.errors import Problems, suggest
+from cleanslate.errors import Origin, Problems, RenderError, suggest
 from cleanslate.model import SourceText
 from cleanslate.render import explain
 from cleanslate.render.conditions import BRACES, is_all_template
@@ -73,10 +73,34 @@ def _texts(value: Any, condition: bool) -> Iterator[SourceText]:
             yield from _texts(item, condition)
 
 
+def referenced_templates(text: SourceText) -> list[tuple[str, Origin | None]]:
+    """The templates that a template includes, imports or extends by a constant name, with the place of the name.
+
+    Those that may be missing (`ignore missing`, a list of choices) are left out.
+    """
+    from jinja2 import nodes
+
+    found: list[tuple[str, Origin | None]] = []
+    tree = _parsed(text, bare=False) if is_template_text(text) else None
+    kinds: Any = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
+    for node in list[Any](tree.find_all(kinds)) if tree else []:
+        name = node.template.value if isinstance(node.template, nodes.Const) else None
+        if isinstance(name, str) and not getattr(node, "ignore_missing", False):
+            at = text.find(name, explain.position_of_line(text, node.lineno))
+            found.append((name, explain.place_of(text, max(at, 0))))
+    return found
+
+
 def _tree(text: str, *, bare: bool) -> nodes.Node:
     from cleanslate.render.environment import environment
+    from cleanslate.render.files import environment_of, has_header
 
-    return environment().parse_bare(text) if bare else environment().parse(text)
+    if bare:
+        return environment().parse_bare(text)
+    if has_header(text):
+        made, body = environment_of(SourceText(text))
+        return made.parse("\n" + body)  # the header's line counts
+    return environment().parse(text)
 
 
 def _parsed(text: str, *, bare: bool) -> nodes.Node | None:
@@ -84,7 +108,7 @@ def _parsed(text: str, *, bare: bool) -> nodes.Node | None:
 
     try:
         return _tree(text, bare=bare)
-    except jinja2.TemplateSyntaxError:
+    except (jinja2.TemplateSyntaxError, RenderError):
         return None
 
 
@@ -98,6 +122,9 @@ def _check(text: SourceText, problems: Problems, *, bare: bool) -> None:
 
     try:
         tree = _tree(text, bare=bare)
+    except RenderError as error:
+        problems.add(error.what, error.origin or text.origin, fix=error.fix, code="template-header")
+        return
     except jinja2.TemplateSyntaxError as error:
         what, fix = syntax_error(error)
         start = explain.position_of_line(text, error.lineno)

@@ -78,6 +78,10 @@ def _rarely(value: Any) -> Any:
 def unstorable(value: Any) -> RenderError:
     """The error for a template whose result is no data."""
     kind = type(value).__name__
+    if type(value).__module__ == "jinja2.runtime" and kind == "Undefined":
+        return RenderError(
+            "the inline if has no else, and its condition is false", fix="write what holds otherwise: ... else ..."
+        )
     if isinstance(value, Callable):  # type: ignore[arg-type]  # abc.Callable is fine in isinstance
         return RenderError(
             f'the template gives a function ("{getattr(value, "__name__", kind)}"), not a value',
