@@ -174,7 +174,6 @@ def readings(room):
     code = "import pynvml as n; n.nvmlInit(); print(n.nvmlDeviceGetMemoryInfo(n.nvmlDeviceGetHandleByIndex(0)).used)"
     version_1 = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     found["nvml_version_1_mib"] = int(version_1.stdout) // MIB if version_1.returncode == 0 else version_1.stderr[-300:]
-    found["agreement_under_load"] = agreement(room)
     return found
 
 
@@ -396,6 +395,7 @@ def main():
         ("idle", lambda r: {source: used_mib(source) for source in ("nvml", "nvidia-smi")}),
         ("bystanders", bystanders),
         ("readings", readings),
+        ("agreement", agreement),
         ("seen", seen),
         ("stop_inside", stop_inside),
         ("release_outside", lambda r: release_outside(r, "--gib", 4)),

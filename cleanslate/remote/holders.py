@@ -88,7 +88,7 @@ class Sorting:
         hidden = [pid for pid in self.holders.strangers if pid in {process.pid for process in blind}]
         if unsure or hidden:
             return "%d processes cannot be looked into" % len(set(unsure + hidden))
-        if blind and not self.holders.driver_lists:
+        if blind and not self.holders.driver_lists and self.reading["source"] != "none":
             return "%d processes cannot be looked into, and the driver lists none" % len(blind)
         return None
 

@@ -241,8 +241,8 @@ STEP = StepType(
     behave=behave,
     summary="Ends an LLM server, its workers and whatever they left behind, and waits until they are gone.",
     example="""\
-- name: Stop the server, its workers and whatever they left behind
-  stop_server: {name: eagle3-example, grace: 20s}
+- name: Stop what was launched under this name, with its workers, and look for nothing else
+  stop_server: {name: eagle3-example, engine: none, holders: false, grace: 20s}
 """,
     notes="""\
 What belongs to a server is a union, for no single trace is enough: the launch's state file (process, group, session,
