@@ -1,6 +1,7 @@
 """What each event says to a person, as lines of styled text: no terminal, no stream, so that it can be tested.
 
 A line is a list of (style, text); the styles are names (`ok`, `changed`, `failed`, `dim`, ...), see writers.py.
+`summary`, `item` and `place` mark what may be shortened where a line is wider than the terminal.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Narrator:
         role = f"{data['role']} : " if data.get("role") else ""
         kind = "HANDLER" if data.get("handler") else "STEP"
         yield []
-        yield [("title", f"{kind} {role}{data['name']}"), ("dim", f"  {_short_path(data['origin'])}")]
+        yield [("title", f"{kind} {role}{data['name']}"), ("dim", "  "), ("place", _short_path(data["origin"]))]
 
     def _host_retry(self, data: Mapping[str, Any]) -> Iterator[Line]:
         text = f": {_first_line(data['text'])}" if data.get("text") else ""
@@ -135,12 +136,12 @@ class Narrator:
         where = data["host"] + (f" -> {data['delegate']}" if data.get("delegate") else "")
         line: Line = [(shown, f"  {shown:<11}"), ("", where)]
         if item is not None:
-            line.append(("dim", f"  ({item})"))
+            line += [("dim", "  ("), ("item", item), ("dim", ")")]
         if data["seconds"] >= 0.05:
             line.append(("dim", f"  {_seconds(data['seconds'])}"))
         summary = self._summary(data)
         if summary:
-            line.append(("", f"  {summary}"))
+            line += [("", "  "), ("summary", summary)]
         return line
 
     def _summary(self, data: Mapping[str, Any]) -> str:

@@ -14,6 +14,8 @@ from cleanslate.report.narrator import Line, Narrator, progress_text
 _STYLES = {
     "title": "1",
     "dim": "2",
+    "place": "2",
+    "item": "2",
     "ok": "32",
     "changed": "33",
     "unknown": "35",
@@ -50,6 +52,25 @@ def styled(line: Line, *, color: bool) -> str:
         code = _STYLES.get(style)
         parts.append(f"\x1b[{code}m{safe}\x1b[0m" if color and code and safe else safe)
     return "".join(parts).rstrip()
+
+
+_FITTING = ("summary", "item", "place")  # what is shortened first
+_LEAST = 12  # characters that are left of a shortened part: fewer say nothing
+
+
+def fitted(line: Line, width: int) -> Line:
+    """A line that fits, by shortening what only summarises; what a failure says is never shortened."""
+    line = list(line)
+    for style in _FITTING:
+        over = sum(len(text) for _, text in line) - width
+        for index, (name, text) in enumerate(line):
+            if over > 0 and name == style and len(text) > _LEAST:
+                keep = max(_LEAST, len(text) - over)
+                # The end of a place (file:line) tells more than its start; of other texts the start does.
+                short = "…" + text[-(keep - 1) :] if style == "place" else text[: keep - 1] + "…"
+                over -= len(text) - len(short)
+                line[index] = (name, short)
+    return line
 
 
 def _visible(char: str) -> str:
@@ -113,7 +134,8 @@ class TerminalWriter:
             elif event.kind == "run.finished":
                 self._live.clear()
             if lines:
-                self._draw([styled(line, color=self._color) for line in lines])
+                width = shutil.get_terminal_size().columns - 1
+                self._draw([styled(fitted(line, width), color=self._color) for line in lines])
             elif time.monotonic() - self._drawn_at >= _LIVE_EVERY or not self._live:
                 self._draw([])
 

@@ -10,7 +10,7 @@ import pytest
 from cleanslate.model import Event
 from cleanslate.report import reporter
 from cleanslate.report.narrator import Narrator
-from cleanslate.report.writers import TerminalWriter, styled
+from cleanslate.report.writers import TerminalWriter, fitted, styled
 
 STEP = {
     "step": 1,
@@ -195,3 +195,20 @@ def test_colors_follow_the_environment(monkeypatch, environment, colored):
 def test_styles_end_where_they_began():
     """No style leaks into the next line."""
     assert "\x1b[31;1mbad\x1b[0m good" == styled([("failed", "bad"), ("", " good")], color=True)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ([("ok", "  ok  "), ("", "a  "), ("summary", "x" * 50)], "  ok  a  " + "x" * 30 + "…"),
+        (
+            [("title", "STEP name  "), ("place", "roles/some_role/tasks/main.yml:12:5")],
+            "STEP name  …ome_role/tasks/main.yml:12:5",
+        ),
+        ([("failed", "w" * 60)], "w" * 60),
+        ([("", "a"), ("summary", "short")], "ashort"),
+    ],
+)
+def test_a_line_is_made_to_fit_by_its_summary_alone(line, expected):
+    """A place keeps its end, a summary its start, and a reason is never cut."""
+    assert expected == styled(fitted(line, 40), color=False)
