@@ -17,7 +17,8 @@ from cleanslate.model import SourceText, origin_of
 from cleanslate.render.frames import Frame
 
 if TYPE_CHECKING:
-    from cleanslate.render.environment import Compiled, TemplateEnvironment
+    from cleanslate.render.context import Compiled
+    from cleanslate.render.environment import TemplateEnvironment
     from cleanslate.render.renderer import Renderer
     from cleanslate.render.variables import Variables
 

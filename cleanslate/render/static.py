@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -40,10 +41,16 @@ def free_names(value: Any, *, condition: bool = False, certain: bool = False) ->
     """
     names: set[str] = set()
     for text in _texts(value, condition):
-        tree = _parsed(text, bare=condition and not is_all_template(text))
-        if tree is not None:
-            names |= _certain(tree) if certain else _undeclared(tree)
+        names |= _names_in(text, condition and not is_all_template(text), certain)
     return names
+
+
+@functools.lru_cache(maxsize=4096)  # the runner asks again for each host
+def _names_in(text: str, bare: bool, certain: bool) -> frozenset[str]:
+    tree = _parsed(text, bare=bare)
+    if tree is None:
+        return frozenset()
+    return frozenset(_certain(tree) if certain else _undeclared(tree))
 
 
 def unknown_name(kind: str, name: str) -> tuple[str, str | None]:
@@ -91,6 +98,7 @@ def referenced_templates(text: SourceText) -> list[tuple[str, Origin | None]]:
     return found
 
 
+@functools.lru_cache(maxsize=256)  # a text is usually checked, and then asked for its names
 def _tree(text: str, *, bare: bool) -> nodes.Node:
     from cleanslate.render.environment import environment
     from cleanslate.render.files import environment_of, has_header
