@@ -23,6 +23,7 @@ def base_python() -> str:
 
 def build(layout: Layout, identity: str) -> None:
     """Make everything that does not need a running lab."""
+    layout.identity.write_text(identity + "\n", encoding="ascii")  # first, so that a half-built lab is known as one
     for name in MACHINES:
         for folder in (layout.machine(name) / "bin", layout.machine(name) / "tmp", layout.home(name)):
             folder.mkdir(parents=True)
@@ -36,7 +37,6 @@ def build(layout: Layout, identity: str) -> None:
     (layout.libraries / "libnvidia-ml.so.1").touch()
     _models(layout)
     _server(layout)
-    layout.identity.write_text(identity + "\n", encoding="ascii")
 
 
 def _program(path: Path, *argv: str) -> None:
@@ -47,6 +47,7 @@ def _program(path: Path, *argv: str) -> None:
 def _programs(layout: Layout, name: str) -> None:
     folder, quick = layout.machine(name) / "bin", (base_python(), "-I", "-S")
     (folder / "python3").symlink_to(base_python())
+    _program(folder / "sudo", *quick, str(ROOM / "sudo.py"))
     _program(folder / "nvidia-smi", *quick, str(ROOM / "smi_client.py"), str(layout.run))
     if name == HYPERVISOR:
         for program in ("pct", "lxc-info"):
@@ -134,6 +135,7 @@ def inventory(layout: Layout, ports: dict[str, int], server_port: int, identity:
         "server_port": server_port,
         "eagle3_grace": "3s",  # who practises has seen TERM being ignored after three seconds
         "holder_grace": "1s",
+        "eagle3_silence": "6s",
     }
     return {
         "hosts": {

@@ -56,7 +56,7 @@ def status_text(status: dict[str, Any]) -> str:
     isolation = status["isolation"]
     if isolation["pid"]:
         own = [name for name in ("user", "pid", "network") if isolation[name]]
-        lines.append(f"namespaces   {', '.join(own)}, mount, uts, ipc")
+        lines.append(f"namespaces   {', '.join(own)}, mount, cgroup, uts, ipc")
     else:
         lines.append(f"namespaces   none: the kernel refused ({isolation['reason']}); the container sees all processes")
     lines.append(f"this computer's files are read-only in there: {status['protected']}")

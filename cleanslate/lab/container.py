@@ -70,6 +70,8 @@ def _run_container(plan: Plan, told: int) -> None:
     """Be the container (the first process of its PID namespace), until the lab ends."""
     title.set_title(f"cleanslate lab: {CONTAINER}")
     settle(plan, CONTAINER)
+    if plan.isolation.pid:
+        namespaces.hide_real_driver()
     asyncio.run(_contain(plan, told))
 
 

@@ -41,6 +41,8 @@ def run_hypervisor(plan: Plan) -> None:
         words = dict(line.split() for line in lines)
     if "listening" not in words:
         raise RuntimeError("the container did not come up; the log says why")
+    if plan.isolation.pid:
+        namespaces.hide_real_driver()
     asyncio.run(_hypervise(plan, int(words["pid"]), orders))
 
 

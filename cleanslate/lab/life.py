@@ -148,7 +148,7 @@ def down(root: Path, *, keep: bool = False) -> bool:
 def _clear(layout: Layout) -> None:
     """Remove what a lab left in its folder, after its processes; refuse a folder that is not a lab's."""
     entries = list(layout.root.iterdir())
-    if entries and not (layout.identity.exists() or layout.pid.exists() or (layout.root / "keys").is_dir()):
+    if entries and not (layout.identity.exists() or layout.pid.exists()):
         raise LabError(f'"{layout.root}" is not empty and not a lab: choose another --root, or empty it')
     _kill(layout)
     for entry in sorted(entries, key=lambda path: path == layout.identity):  # the mark goes last

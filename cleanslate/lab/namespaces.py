@@ -1,8 +1,8 @@
 """Linux namespaces without any tool: what a container is made of, as root and as an ordinary user.
 
-A machine gets its own user, PID, mount, UTS and IPC namespaces, and the hypervisor a network of its own, so that
-nothing in the lab can see, signal or reach anything else on this computer. Where the kernel forbids
-it, `find_isolation` says why, and the lab runs without.
+A machine gets its own user, PID, mount, cgroup, UTS and IPC namespaces, and the hypervisor a network of its own, so
+that nothing in the lab can see, signal or reach anything else on this computer. Where the kernel forbids it,
+`find_isolation` says why, and the lab runs without.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
+CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x02000000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 1, 2, 4, 8
 _MS_BIND, _MS_REC, _MS_PRIVATE = 4096, 16384, 1 << 18
 _SYS_MOUNT_SETATTR = 442  # the same number on every architecture
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_PR_SET_CHILD_SUBREAPER = 36
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 0x1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -112,7 +112,7 @@ def unshare_machine(isolation: Isolation, *, network: bool) -> None:
     """Move this process into a machine's namespaces, except that of pids; its mounts are nobody else's business."""
     if isolation.user:
         unshare_user()
-    unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | (CLONE_NEWNET if network else 0))
+    unshare(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | (CLONE_NEWNET if network else 0))
     mount(None, "/", None, _MS_REC | _MS_PRIVATE)
 
 
@@ -120,6 +120,16 @@ def settle_machine(name: str) -> None:
     """As the first process of a PID namespace: see only its processes, and have the machine's name."""
     mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
     _check(_LIBC.sethostname(name.encode(), len(name)), "sethostname")
+
+
+def hide_real_driver() -> None:
+    """Cover what /proc tells of a real NVIDIA driver, so that nobody compares it with the pretended one.
+
+    Only after every machine within this one has its own /proc: from a covered one the kernel makes no new one.
+    """
+    if Path("/proc/driver/nvidia").is_dir():
+        with contextlib.suppress(OSError):
+            mount("none", "/proc/driver/nvidia", "tmpfs", _MS_RDONLY)
 
 
 def raise_loopback() -> None:
