@@ -43,21 +43,24 @@ def _request(call, url, method, options):
             data = file.read()
     jar = ()
     try:
-        jar, response = _open(
+        jar, response = open_url(
             url, data, method.upper(), options, min(options.get("timeout", 30.0), max(call.left(), 0.1))
         )
         with response:
             answer, body = _answer(response, url, options)
     except (OSError, ValueError, http.client.HTTPException) as error:
         answer = {"status": -1, "reason": None, "url": url, "redirected": False, "headers": {}, "length": 0}
-        body, answer["refused"] = b"", _reason(error)
+        body, answer["refused"] = b"", reason_of(error)
     answer["elapsed"] = time.monotonic() - began
     answer["cookies"] = {cookie.name: cookie.value for cookie in jar}
     return answer, body
 
 
-def _open(url, data, method, options, timeout):
-    """(cookies, response); a response that says who are you is answered once, with name and password."""
+def open_url(url, data, method, options, timeout):
+    """(cookies, response) of a request, whatever its status; one that asks who we are is answered once.
+
+    The options are those of http(); an OSError, ValueError or HTTPException says that there is no answer.
+    """
     import urllib.request
 
     request = urllib.request.Request(url, data=data, method=method)
@@ -70,7 +73,7 @@ def _open(url, data, method, options, timeout):
         request.add_unredirected_header("Authorization", _basic(user, password))
     jar, opener = _opener(request, options)
     response = _try(opener, request, timeout)
-    if response.status == 401 and user is not None and not request.has_header("Authorization"):
+    if getattr(response, "status", None) == 401 and user is not None and not request.has_header("Authorization"):
         proof = _proof(response.headers.get("WWW-Authenticate", ""), request, user, password)
         if proof:
             response.close()
@@ -89,7 +92,8 @@ def _try(opener, request, timeout):
         return error
 
 
-def _reason(error):
+def reason_of(error):
+    """In words, why there was no answer."""
     import http.client
 
     if isinstance(error, http.client.HTTPException):
@@ -116,7 +120,7 @@ def _answer(response, url, options):
     kind = headers.get("content-type", "").lower()
     wanted = options.get("body") == "always" or any(word in kind for word in _JSON)
     answer = {
-        "status": response.status,
+        "status": response.status or 200,  # file: addresses have none
         "reason": response.reason,
         "url": final,
         "redirected": final != url,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import time
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,20 @@ class Context:
 
         renderer = Renderer()
         return renderer.condition(condition, Variables([self.variables, extra or {}], renderer))
+
+    def expression(self, text, extra=None):
+        from cleanslate.render import Renderer, Variables
+
+        renderer = Renderer()
+        return renderer.expression(text, Variables([self.variables, extra or {}], renderer))
+
+    def load_variables(self, path):
+        from cleanslate.yamlfile import load_yaml
+
+        return load_yaml(path)
+
+    def sleep(self, seconds):
+        time.sleep(seconds)
 
     def find_file(self, name, folder):
         for place in (Path(self.folder) / folder / name, Path(self.folder) / name, Path(name)):

@@ -26,7 +26,8 @@ import yaml
 HERE = Path(__file__).parent
 # These are different in every run, or belong to how Ansible works and not to what it did.
 VOLATILE = {
-    "ansible_facts", "delta", "deprecations", "elapsed", "end", "exception", "failed_when_result", "invocation",
+    "ansible_facts", "delta", "deprecations", "elapsed", "end", "exception", "extract_results",
+    "failed_when_result", "invocation",
     "start", "warnings", "atime", "ctime", "mtime", "dev", "inode", "block_size", "blocks", "version",
     "_ansible_no_log", "_ansible_parsed", "date", "server", "last_modified",
 }  # fmt: skip
@@ -69,6 +70,8 @@ def plant(folder: Path, tree: dict[str, Any]) -> None:
             path.symlink_to(what[3:])
         elif isinstance(what, str) and what.startswith("= "):
             later.append((path, folder / what[2:]))
+        elif isinstance(what, dict) and "archive" in what:
+            pack(path, what["archive"])
         else:
             given = what if isinstance(what, dict) else {"content": what}
             content = given.get("content", "")
@@ -78,6 +81,28 @@ def plant(folder: Path, tree: dict[str, Any]) -> None:
                 os.utime(path, (given["mtime"], given["mtime"]))
     for path, target in later:
         os.link(target, path)
+
+
+def pack(path: Path, tree: dict[str, Any]) -> None:
+    """Make an archive (by its suffix) of a tree; the same tree gives the same members."""
+    import tarfile
+    import tempfile
+    import zipfile
+
+    with tempfile.TemporaryDirectory() as name:
+        base = Path(name)
+        plant(base, tree)
+        paths = sorted(base.rglob("*"))
+        for item in paths:
+            os.utime(item, (1700000000, 1700000000), follow_symlinks=False)
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path, "w") as packed:
+                for item in paths:
+                    packed.write(item, item.relative_to(base))
+        else:
+            with tarfile.open(path, "w:gz" if path.suffix == ".tgz" else "w") as packed:
+                for item in paths:
+                    packed.add(item, item.relative_to(base), recursive=False)
 
 
 def snapshot(folder: Path) -> dict[str, list[str]]:

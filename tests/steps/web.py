@@ -77,6 +77,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(200, "caf\xe9".encode("latin-1"), "text/plain; charset=iso-8859-1")
 
     def on_file_bin(self, body, query):
+        if self.headers.get("If-Modified-Since"):
+            self.answer(304)
+            return
         self.answer(200, b"0123456789abcdef", "application/octet-stream", Last_Modified="Thu, 01 Jan 2026 00:00:00 GMT")
 
     def on_named(self, body, query):
