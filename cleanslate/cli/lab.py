@@ -17,6 +17,12 @@ def lab(root: Path, action: str, fault: str, *, as_json: bool) -> int:
         raise InputError(
             f'the lab knows no "{action}"', fix=suggest(action, _ACTIONS) or f"one of {', '.join(_ACTIONS)}"
         )
+    if action == "break" and not fault:
+        from cleanslate.lab.faults import FAULTS
+
+        for name, about in {**FAULTS, "none": "nothing is broken"}.items():
+            print(f"{name:<22}  {about}")
+        return 0
     words = [action, fault] if fault else [action]
     if as_json:
         words.append("--json")
