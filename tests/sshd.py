@@ -41,7 +41,10 @@ def keys() -> Path:
 
 def make_key(path: Path, *, passphrase: str = "", kind: str = "ed25519") -> Path:
     """Make a key pair; gives the private half's path."""
-    subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-C", path.name, "-f", str(path)], check=True)
+    size = ["-b", "2048"] if kind == "rsa" else []
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", kind, *size, "-N", passphrase, "-C", path.name, "-f", str(path)], check=True
+    )
     return path
 
 

@@ -25,7 +25,7 @@ from cleanslate.connect.client import AgentClient, NotSent, Request
 from cleanslate.connect.plain import PlainRun
 from cleanslate.connect.stream import Link, Stream
 from cleanslate.connect.target import Address, Become
-from cleanslate.errors import CallFailed, NoPython, TargetError, Unreachable
+from cleanslate.errors import CallFailed, Interrupted, NoPython, TargetError, Unreachable
 from cleanslate.model import Answer
 
 _END = 2.0  # seconds for signalling a process group
@@ -73,6 +73,7 @@ class AgentTarget:
         self._client: AgentClient | None = None
         self._no_python: NoPython | None = None
         self._plain: set[PlainRun] = set()
+        self._cancels = 0
 
     # ------------------------------------------------------------------ calls
 
@@ -91,16 +92,22 @@ class AgentTarget:
         request = Request(name, arguments, read_only, blob, sink, on_progress)
         if not bundle.has(request.module):
             raise CallFailed("bug", f"there is no call {name}")
-        until = time.monotonic() + deadline
+        until, cancels = time.monotonic() + deadline, self._cancels
         lost = 0
         while True:
             client = self._agent(request, until)
+            self._stop_if_cancelled(cancels)
             try:
                 return client.call(request, until)
             except NotSent:
                 lost += self._drop(client)
                 if lost > 1:
                     raise Unreachable(f"{self.address.name}: the connection was lost again at once") from None
+
+    def _stop_if_cancelled(self, cancels: int) -> None:
+        """Not to begin what was cancelled while the connection was being opened."""
+        if self._cancels != cancels:
+            raise Interrupted(f"{self.address.name}: interrupted before anything was done")
 
     def _drop(self, client: AgentClient) -> bool:
         """Forget an agent that is of no use; whether it was lost (and not merely started the wrong way)."""
@@ -204,9 +211,10 @@ class AgentTarget:
 
     def plain(self, command: str, *, deadline: float, stdin: bytes | Path = b"") -> Answer:
         """Run a command line in the login shell over a plain channel."""
-        until = time.monotonic() + deadline
+        until, cancels = time.monotonic() + deadline, self._cancels
         while True:
             link = self._slot.get(until - time.monotonic())
+            self._stop_if_cancelled(cancels)
             words = Words.new()
             with stdin.open("rb") if isinstance(stdin, Path) else io.BytesIO(stdin) as source:
                 run, answer = self._run_plain(link, command, words, source, until)
@@ -246,6 +254,7 @@ class AgentTarget:
 
     def cancel(self) -> None:
         """End every call under way here, and wait briefly for it."""
+        self._cancels += 1
         for run in list(self._plain):
             run.cancelled = True
         client = self._client

@@ -97,12 +97,13 @@ def as_user(script: str, become: Become, words: Words, *, ask: bool) -> str:
 
     Without `ask`, sudo must not need a password. With it, sudo reads one from standard input after `words.prompt`.
     """
-    said = f"echo '{words.nonce} ready'; {script}"
+    said = f"unset LANGUAGE; echo '{words.nonce} ready'; {script}"
     how = f"-S -p {shlex.quote(words.prompt)}" if ask else "-n"
     flags = " ".join(shlex.quote(flag) for flag in shlex.split(become.flags))
     user = shlex.quote(become.user)
     return (
         f'S={shlex.quote(said)}; if [ "$(id -un)" = {user} ]; then exec /bin/sh -c "$S"; fi; '
+        "LANGUAGE=en; export LANGUAGE; "  # what sudo says is looked at
         f'exec sudo -H {how} {flags} -u {user} -- /bin/sh -c "$S"'
     )
 

@@ -120,6 +120,7 @@ class SshLink:
         self._socket: Any = None
         self._proxy: _Proxy | None = None
         self._transport: _Transport | None = None
+        self._connection: Connection | None = None  # kept, since it may close the transport when it goes
         self._sessions = threading.BoundedSemaphore(_SESSIONS)
 
     # ------------------------------------------------------------------ opening
@@ -145,7 +146,7 @@ class SshLink:
         settings = self.settings
         self._socket = self._connect(until)
         left = max(until - time.monotonic(), 0.1)
-        connection = Connection(
+        self._connection = connection = Connection(
             settings.host,
             user=settings.user,
             port=settings.port,

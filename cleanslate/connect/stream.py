@@ -231,7 +231,7 @@ def within(seconds: float, what: str, function: Callable[[], T], *, undo: Callab
         with deciding:
             late = not given
         if late:
-            raise DeadlinePassed(f"{what} did not end within {seconds:.3g} s")
+            raise DeadlinePassed(f"{what} did not end within {max(seconds, 0.0):.3g} s")
     if raised:
         raise raised[0]
     return given[0]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import io
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -198,6 +201,56 @@ def test_the_agent_is_started_isolated(target):
     """Neither the user's packages nor the environment reach the agent's own Python."""
     argv = target.call("trial_calls.where", {}, deadline=10)["argv"]
     assert "-c" == argv
+
+
+def test_new_keys_in_the_middle_of_traffic(sshd, open_connections, monkeypatch):
+    """The connection changes its keys after some hundred megabytes; here after each one."""
+    from paramiko.packet import Packetizer
+
+    monkeypatch.setattr(Packetizer, "REKEY_BYTES", 1_000_000)
+    target = open_connections().target(sshd.address("often"))
+    sink = io.BytesIO()
+    assert 5_000_000 == target.call("trial_calls.swallow", {}, deadline=30, blob=bytes(5_000_000))["size"]
+    target.call("trial_calls.pour", {"size": 5_000_000}, deadline=30, sink=sink)
+    assert bytes(5_000_000) == sink.getvalue()
+
+
+MEASURE = """
+import io, resource, sys
+from pathlib import Path
+from cleanslate.connect import bundle
+from cleanslate.connect.connections import RunConnections
+from cleanslate.connect.target import Address
+bundle._FOLDERS.append(Path({trial_calls!r}))
+class Nowhere(io.RawIOBase):
+    def write(self, data):
+        return len(data)
+target = RunConnections().target(Address("here", kind="local"))
+{statements}
+ours = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+print(max(ours, target.call("trial_calls.peak", {{}}, deadline=10)["peak"]) // 1_000_000)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("statements", "megabytes"),
+    [
+        ("target.call('command.run', {'command': 'head -c 1000000000 /dev/zero'}, deadline=100)", 100),
+        ("target.plain('head -c 300000000 /dev/zero', deadline=100)", 100),
+        ("target.call('trial_calls.pour', {'size': 1 << 28}, deadline=100, sink=Nowhere())", 100),
+        ("target.call('trial_calls.swallow', {}, deadline=100, blob=Path('FILE'))", 100),
+    ],
+)
+def test_memory_stays_flat(tmp_path, statements, megabytes):
+    """A gigabyte of output, and files sent or fetched, take a bounded amount of memory on both sides."""
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate(1 << 28)
+    statements = statements.replace("FILE", str(large))
+    program = MEASURE.format(trial_calls=str(Path(__file__).parent), statements=statements)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < megabytes
 
 
 def test_closing_leaves_nothing(sshd, leftovers):

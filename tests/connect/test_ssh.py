@@ -17,7 +17,7 @@ import pytest
 
 from cleanslate.connect.connections import RunConnections
 from cleanslate.connect.target import Address
-from cleanslate.errors import InputError, Unreachable
+from cleanslate.errors import InputError, Interrupted, Unreachable
 from tests.connect.conftest import NOTHING
 from tests.sshd import Sshd, free_port, keys, make_key
 
@@ -272,6 +272,27 @@ def test_something_that_is_no_ssh_server(connections):
         pytest.raises(Unreachable, match="cannot be reach"),
     ):
         greet(connections, Address("web", host="127.0.0.1", port=port))
+
+
+def test_a_call_that_is_cancelled_while_connecting_is_not_made(connections, server, tmp_path):
+    """The connection is opened after all, and then nothing is asked of it."""
+    os.kill(server.pid, signal.SIGSTOP)
+    target = connections.target(server.address())
+    raised = []
+
+    def call():
+        with pytest.raises(Interrupted) as caught:
+            target.call("trial_calls.change", {"path": str(tmp_path / "made")}, deadline=30)
+        raised.append(caught.value)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    while not target._lock.locked():
+        time.sleep(0.005)
+    target.cancel()
+    os.kill(server.pid, signal.SIGCONT)
+    thread.join()
+    assert (1, False) == (len(raised), (tmp_path / "made").exists())
 
 
 @contextlib.contextmanager
