@@ -6,6 +6,7 @@ A case is an entry of `cases/STEP.yml`:
       tree: {path: content, folder/: , link: "-> target", file: {content: text, mode: "0600"}}   # below the workdir
       sources: {...}                # the same, on the controller
       args: {...}                   # {{ workdir }} and {{ sources }} (and {{ web }}) are replaced as text
+      ours: {...}                   # arguments that we are given besides (shorter waits)
       environment: {...}
       differs: {field: why}         # where we differ from Ansible on purpose; `check`, `again`, `tree`, `diff`, too
 
@@ -41,7 +42,7 @@ def steps_with_cases() -> list[str]:
 
 
 def cases_of(step: str) -> list[dict[str, Any]]:
-    return yaml.safe_load((HERE / "cases" / f"{step}.yml").read_text())
+    return yaml.load((HERE / "cases" / f"{step}.yml").read_text(), Loader=yaml.CSafeLoader)
 
 
 def outcomes_path(step: str) -> Path:

@@ -44,7 +44,7 @@ class Ours:
 
     def run(self, phase: str):
         places = self.places["check" if phase == "check" else "apply"]
-        arguments = recorded.fill(self.case.get("args") or {}, places)
+        arguments = recorded.fill({**(self.case.get("args") or {}), **(self.case.get("ours") or {})}, places)
         found = step_type(self.step)
         if "_raw_params" in arguments:
             arguments[found.free_form] = arguments.pop("_raw_params")
