@@ -1,3 +1,3 @@
 """Fixtures of the step types' tests."""
 
-from tests.steps.server_fixtures import serving  # noqa: F401 - a fixture
+from tests.steps.server_fixtures import serving, state_home  # noqa: F401 - fixtures

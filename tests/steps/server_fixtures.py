@@ -1,5 +1,6 @@
 """What the tests of launching and waiting share: a place for state files, a free port, and no process left behind."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -49,27 +50,42 @@ class Serving:
         return server_state.read(name)
 
     def end(self):
-        """Kill every process that a keeper of this test has below it, and wait for the keepers to go."""
-        until = time.monotonic() + 10
-        while time.monotonic() < until:
-            table = processes.table()
-            keepers = [each.pid for each in table.values() if self._is_keeper(each)]
-            if not keepers:
-                return
-            for pid in processes.descendants(keepers, table):
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
-            time.sleep(0.01)
-        raise AssertionError(f"keepers do not end: {keepers}")
+        """End every server of this test now."""
+        end_servers(self.folder)
 
-    def _is_keeper(self, process):
-        if "cleanslate-keeper" not in process.argv or process.gone:
-            return False
-        name, launch_id = process.argv[-2:]
-        states = [self.folder / "cleanslate" / "servers" / f"{name}{ending}" for ending in (".json", ".end")]
-        return any(launch_id in path.read_text() for path in states if path.exists())
+
+def end_servers(state_home):
+    """Kill everything below the keepers whose state files lie here, and wait for the keepers to go."""
+    until = time.monotonic() + 10
+    keepers = []
+    while time.monotonic() < until:
+        table = processes.table()
+        keepers = [each.pid for each in table.values() if _keeps_for(each, state_home)]
+        if not keepers:
+            return
+        for pid in processes.descendants(keepers, table):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+    raise AssertionError(f"keepers do not end: {keepers}")
+
+
+def _keeps_for(process, state_home):
+    if "cleanslate-keeper" not in process.argv or process.gone:
+        return False
+    name, launch_id = process.argv[-2:]
+    states = [state_home / "cleanslate" / "servers" / f"{name}{ending}" for ending in (".json", ".end")]
+    return any(launch_id in path.read_text() for path in states if path.exists())
+
+
+@pytest.fixture(autouse=True)
+def state_home(tmp_path, monkeypatch):
+    """No step's test writes state files for the machine, nor leaves a server running."""
+    home = tmp_path / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(home))
+    yield home
+    if home.exists():
+        end_servers(home)
 
 
 @pytest.fixture
