@@ -56,10 +56,10 @@ class Room:
             stdout=subprocess.PIPE,
             env={
                 **os.environ,
-                "PYTHONPATH": f"{REPOSITORY}:{self._pynvml(folder)}",
+                "PYTHONPATH": f"{REPOSITORY}:{self._pynvml(folder) if python != sys.executable else ''}",
                 "PATH": f"{self.bin}:{os.environ['PATH']}",
                 "XDG_STATE_HOME": str(folder / "state"),
-                "PYTHONPYCACHEPREFIX": str(actor.parent / "pycache"),
+                **({"PYTHONPYCACHEPREFIX": str(actor.parent / "pycache")} if python != sys.executable else {}),
                 "FAKE_NVML": str(folder / "nvml"),
                 "LD_LIBRARY_PATH": str(libraries or self._no_nvml(folder)),
             },
@@ -105,13 +105,25 @@ class Room:
         path.chmod(0o755)
         return path
 
-    def smi(self, **state) -> None:
-        """Put a pretend nvidia-smi on the room's PATH, and say what it answers from now on."""
+    def smi(self, *, text=None, rc=0, count=8, live=False, gpus=None, apps=(), unknown_fields=(), without=()) -> None:
+        """Put a pretend nvidia-smi on the room's PATH, and say what it answers from now on.
+
+        live: memory and processes from who maps the devices. gpus: {index: {field: text}}. text: instead of everything.
+        """
+        facts = [f"rc {rc}", f"count {count}", *(["live 1"] if live else [])]
+        facts += [f"unknown {field}" for field in unknown_fields] + [f"without {index}" for index in without]
+        facts += [
+            f"gpu {index} {field} {word}" for index, words in (gpus or {}).items() for field, word in words.items()
+        ]
+        facts += [f"app {line}" for line in apps]
+        (self.folder / "smi.text").unlink(missing_ok=True)
+        if text is not None:
+            (self.folder / "smi.text").write_text(text)
         part = self.folder / "smi.part"
-        part.write_text(json.dumps(state))
-        part.replace(self.folder / "smi.json")
+        part.write_text("".join(fact + "\n" for fact in facts))
+        part.replace(self.folder / "smi.facts")
         if not (self.bin / "nvidia-smi").exists():
-            self.program("nvidia-smi", f"#!{sys.executable} -SE\n{(HERE / 'nvidia_smi.py').read_text()}")
+            shutil.copy(self.actor_file.with_name("nvidia-smi"), self.bin / "nvidia-smi")
 
     def smi_asked(self) -> list[str]:
         """What the pretend nvidia-smi was asked, one text a call."""

@@ -14,8 +14,10 @@ from tests.room import HERE, Room, compile_c
 
 @pytest.fixture(scope="session")
 def actor(tmp_path_factory):
-    """The program that plays every process of a stage."""
-    return compile_c(HERE / "actor.c", tmp_path_factory.mktemp("room") / "actor")
+    """The program that plays every process of a stage; the pretend nvidia-smi lies beside it."""
+    folder = tmp_path_factory.mktemp("room")
+    compile_c(HERE / "smi.c", folder / "nvidia-smi")
+    return compile_c(HERE / "actor.c", folder / "actor")
 
 
 @pytest.fixture(scope="session")
