@@ -31,6 +31,14 @@ def role_search_paths(playbook_dir: Path, *, parent: Role | None = None) -> list
     return list({path.absolute(): path for path in paths}.values())
 
 
+def expanded(name: str) -> Path:
+    """A path with `~` taken for the home folder, where there is one of that name."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
+
+
 def search_folders(*, file: Path, role: Role | None, playbook_dir: Path) -> list[Path]:
     """The folders around a place in the sources in which its files are, nearest first."""
     folders: list[Path] = []
@@ -42,7 +50,7 @@ def search_folders(*, file: Path, role: Role | None, playbook_dir: Path) -> list
 
 def file_places(name: str, folder: str, *, file: Path, role: Role | None, playbook_dir: Path) -> list[Path]:
     """Where a controller's file may lie; `folder` is `files`, `templates` or `vars`."""
-    given = Path(name).expanduser()
+    given = expanded(name)
     if given.is_absolute():
         return [given]
     around = search_folders(file=file, role=role, playbook_dir=playbook_dir)
@@ -51,7 +59,7 @@ def file_places(name: str, folder: str, *, file: Path, role: Role | None, playbo
 
 def tasks_file_places(name: str, *, file: Path, role: Role | None, playbook_dir: Path) -> list[Path]:
     """Where a file of steps may lie: beside the file that names it first, then in the role, then by the playbook."""
-    given = Path(name).expanduser()
+    given = expanded(name)
     if given.is_absolute():
         return [given]
     folders = [file.parent, file.parent / "tasks"]

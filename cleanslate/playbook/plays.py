@@ -9,13 +9,14 @@ from typing import Any
 from cleanslate.errors import Origin
 from cleanslate.model import Keywords, Node, Play, SourceList, SourceMap
 from cleanslate.playbook.entries import read_entries
+from cleanslate.playbook.find import expanded, near_file
 from cleanslate.playbook.inherit import NOTHING, merge, read_keywords
 from cleanslate.playbook.keywords import MISSING, PLAY_WORDS, SHARED, STEP, Place, all_words, conditions, words
 from cleanslate.playbook.keywords import variables as read_variables
 from cleanslate.playbook.loader import Loader, Scope, as_map, as_name
 from cleanslate.playbook.roles import read_roles
 from cleanslate.playbook.types import step_name
-from cleanslate.playbook.values import copy_entry, did_you_mean, shown, templated
+from cleanslate.playbook.values import as_text, copy_entry, did_you_mean, shown, templated
 from cleanslate.yamlfile import shown_path
 
 _IMPORT_KEYS = ("import_playbook", "ansible.builtin.import_playbook", "ansible.legacy.import_playbook")
@@ -106,13 +107,11 @@ def _read_import(source: SourceMap, key: str, path: Path, loader: Loader, handed
 
 
 def _import_file(name: str, path: Path, loader: Loader, handed: Handed, origin: Origin) -> list[Play]:
-    from cleanslate.playbook.find import near_file
-
     if name.count(".") == 2 and "/" not in name and not name.endswith((".yml", ".yaml")):
         what = f'"{name}" is a playbook of a collection'
         loader.problems.add(what, origin, fix="collections are not known here; name its file")
         return []
-    file = path.parent / Path(name).expanduser()
+    file = path.parent / expanded(name)
     if not file.is_file():
         what = f'import_playbook: there is no playbook "{name}"'
         loader.problems.add(what, origin, fix=near_file(name, [file]), code="missing-file")
@@ -231,11 +230,12 @@ def _hosts(source: SourceMap, subject: str, loader: Loader, origin: Origin) -> A
         loader.problems.add(f"{subject}: {what}", at, fix=fix)
         return []
     for part in parts:
-        if not isinstance(part, str | int):
+        if not isinstance(part, str | int) or isinstance(part, bool) or part == "":
             what = f'{subject}: "hosts" takes a pattern or a list of them, not {shown(part)}'
             loader.problems.add(what, at)
             return []
-    return hosts
+    texts = [part if isinstance(part, str) else as_text(part, at) for part in parts]
+    return texts if isinstance(hosts, list) else texts[0]
 
 
 def _vars_files(source: SourceMap, subject: str, loader: Loader) -> tuple[Any, ...]:
@@ -245,7 +245,7 @@ def _vars_files(source: SourceMap, subject: str, loader: Loader) -> tuple[Any, .
     entries = value if isinstance(value, list) else [value]
     for entry in entries:
         inner = entry if isinstance(entry, list) else [entry]
-        if not all(isinstance(one, str) for one in inner):
+        if not inner or not all(isinstance(one, str) and one for one in inner):
             what = f'{subject}: "vars_files" takes the names of files, not {shown(entry)}'
             loader.problems.add(what, source.value_origin("vars_files"))
             return ()

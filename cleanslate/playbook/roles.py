@@ -9,7 +9,7 @@ from typing import Any
 from cleanslate.errors import Origin
 from cleanslate.model import Keywords, Node, Role, SourceMap
 from cleanslate.playbook.entries import read_entries
-from cleanslate.playbook.find import role_file, role_files, role_search_paths
+from cleanslate.playbook.find import expanded, role_file, role_files, role_search_paths
 from cleanslate.playbook.forms import Form
 from cleanslate.playbook.inherit import merge, read_keywords
 from cleanslate.playbook.keywords import ROLE, STEP, Place
@@ -157,7 +157,7 @@ def _with_dependencies(role: Role) -> list[Role]:
 
 def find_role(name: str, playbook_dir: Path, parent: Role | None) -> Path | None:
     """The folder of a role, by its name or path."""
-    given = Path(name).expanduser()
+    given = expanded(name)
     if given.is_absolute():
         return given if given.is_dir() else None
     places = (folder / name for folder in role_search_paths(playbook_dir, parent=parent))

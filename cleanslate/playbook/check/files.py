@@ -10,7 +10,7 @@ from cleanslate.errors import InputError, Origin
 from cleanslate.model import SourceText, Step
 from cleanslate.playbook.check.survey import Found, Survey
 from cleanslate.playbook.check.templates import TemplateCheck
-from cleanslate.playbook.find import file_places, near_file
+from cleanslate.playbook.find import expanded, file_places, near_file
 from cleanslate.playbook.loader import Loader, as_map
 from cleanslate.playbook.values import shown, templated
 from cleanslate.yamlfile import read_text, shown_path
@@ -38,7 +38,7 @@ def check_files(found: Found, survey: Survey, loader: Loader, templates: Templat
     )
     path = next((place for place in places if place.exists()), None)
     if path is None:
-        maybe_made = Path(name).expanduser().is_absolute() and _writes_here(survey, found)
+        maybe_made = expanded(name).is_absolute() and _writes_here(survey, found)
         severity = "warning" if found.guarded or maybe_made else "error"
         what = f"{found.subject}: there is no file {shown(name)} on the controller"
         loader.problems.add(what, origin, fix=near_file(name, places), severity=severity, code="missing-file")
@@ -108,7 +108,7 @@ def check_vars_files(survey: Survey, loader: Loader) -> None:
         if any(templated(name) for name in names):
             survey.vars_files = None
             continue
-        places = [folder / where / Path(name).expanduser() for name in names for where in ("", "vars")]
+        places = [folder / where / expanded(name) for name in names for where in ("", "vars")]
         path = next((place for place in places if place.is_file()), None)
         origin = getattr(names[0], "origin", None) or play.origin
         if path is None:
