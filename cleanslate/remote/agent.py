@@ -7,7 +7,6 @@ The agent sends {hello}; {id, progress}; {id, credit} (bytes that may follow); {
 {id, answer} or {id, failed: {kind, message, details}}.
 """
 
-import importlib
 import io
 import json
 import os
@@ -127,7 +126,7 @@ class Agent:
 
     def _answer(self, call, header):
         module, _, function = header["call"].partition(".")
-        found = getattr(importlib.import_module("cleanslate.remote." + module), function, None)
+        found = getattr(__import__("cleanslate.remote." + module, fromlist=[function]), function, None)
         if not getattr(found, "is_call", False):
             raise Failed("bug", "there is no call " + header["call"])
         if header["read_only"] and not found.read_only:
