@@ -69,9 +69,7 @@ def test_while_one_hangs_in_the_kernel_no_other_is_started(room, freezer, name):
     before = room.call("gpus.read", {}, deadline=20, read_only=True)
     pid = room.act("--comm", name)[0]
     freezer.freeze(room, pid)
-    room.spawn("kill", "-9", str(pid))
-    while room.look(pid)["state"] != "D":
-        time.sleep(0.005)
+    room.kill(pid)
     asked = len(room.smi_asked())
     after = room.call("gpus.read", {}, deadline=20, read_only=True)
     assert (None, "hung", asked) == (before["failed"], after["failed"]["kind"], len(room.smi_asked()))

@@ -167,6 +167,10 @@ class Room:
             time.sleep(0.005)
         raise AssertionError(f"{tells} actors were to be ready, {ready} says otherwise")
 
+    def kill(self, pid: int) -> None:
+        """Send KILL to a process of the room; it has been sent when this returns."""
+        self._ask({"do": "kill", "pid": pid})
+
     def look(self, pid: int) -> dict | None:
         """A process of the room: {pid, start, state, title, ...}, or None."""
         return self._ask({"do": "look", "pid": pid})["answer"]

@@ -51,6 +51,11 @@ def spawn(request):
     return {"answer": None}
 
 
+def kill(request):
+    os.kill(request["pid"], signal.SIGKILL)
+    return {"answer": None}
+
+
 def look(request):
     found = processes.look(request["pid"])
     return {"answer": found.tell() if found else None}
@@ -110,7 +115,15 @@ def sweep(request):
 
 
 def main():
-    acts = {"sweep": sweep, "marked": marked, "call": make_call, "spawn": spawn, "look": look, "launched": launched}
+    acts = {
+        "sweep": sweep,
+        "kill": kill,
+        "marked": marked,
+        "call": make_call,
+        "spawn": spawn,
+        "look": look,
+        "launched": launched,
+    }
     for line in sys.stdin:
         request = json.loads(line)
         try:

@@ -222,7 +222,7 @@ def test_a_reset_is_refused_while_anything_is_attached_or_with_an_nvswitch(hyper
     watcher = hypervisor.act("--open", hypervisor.device(4))[0]
     attached = reset(hypervisor)
     assert f"something is attached: pid {watcher}" in attached.data["msg"]
-    hypervisor.spawn("kill", "-9", str(watcher))
+    hypervisor.kill(watcher)
     while hypervisor.look(watcher):
         pass
     hypervisor.act("--title", "nv-fabricmanager")

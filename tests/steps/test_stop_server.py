@@ -35,7 +35,7 @@ def test_workers_that_left_the_tree_are_found_and_the_following_assertion_passes
     launcher = room.act("--session", "--title", "python -m sglang.launch_server")[0]
     room.launched("eagle3", launcher)
     pids = workers(room)
-    room.spawn("kill", "-9", str(launcher))
+    room.kill(launcher)
     editor = room.act("--", "vim", "sglang/launch_server.py", "sglang::scheduler_TP0")[0]
     result = run_step("stop_server", QUICK, target=room).result
     assert (Status.CHANGED, sorted(pids)) == (result.status, sorted(result.data["pids"]))
@@ -130,7 +130,7 @@ def test_the_launch_group_is_ended_when_its_leader_is_gone(room):
     """No title, no tree, no port: only the recorded process group says that they belong to the server."""
     leader, *children = sorted(room.act("--session", "--children", "2", tells=3))
     room.launched("eagle3", leader)
-    room.spawn("kill", "-9", str(leader))
+    room.kill(leader)
     while room.look(leader):
         time.sleep(0.005)
     result = run_step("stop_server", QUICK, target=room).result
