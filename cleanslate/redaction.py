@@ -127,7 +127,7 @@ def _encoded(text: str) -> Iterator[str]:
     yield text
     yield from _quoted(text)
     data = text.encode("utf-8", "surrogatepass")
-    for percent in (quote(data), quote(data, safe=""), quote_plus(data)):
+    for percent in (quote(data), quote(data, safe=""), quote_plus(data), quote(data, safe="!'()*")):
         yield percent
         yield re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), percent)
     yield from _base64(data)
@@ -157,6 +157,8 @@ def _base64(data: bytes) -> Iterator[str]:
         whole = encode(data).decode("ascii")
         yield whole
         yield whole.rstrip("=")
+        for width in (64, 76):  # as PEM and base64(1) wrap it
+            yield from (whole[start : start + width] for start in range(0, len(whole) - 7, width))
         for shift in (1, 2):
             inside = _sure_part(encode(b"\0" * shift + data).decode("ascii"), shift, len(data))
             if len(inside) >= _SHORTEST_INSIDE_BASE64:

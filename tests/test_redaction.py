@@ -36,6 +36,7 @@ ENCODINGS = {
     "base64": lambda text: base64.b64encode(text.encode()).decode(),
     "base64 for urls": lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
     "base64, unpadded": lambda text: base64.b64encode(text.encode()).decode().rstrip("="),
+    "base64, wrapped": lambda text: base64.encodebytes(text.encode()).decode(),
     "shell": shlex.quote,
     "shell, inside a longer word": lambda text: shlex.quote(f"--key={text}"),
     "repr": repr,
@@ -134,6 +135,14 @@ def test_a_secret_with_quotes_blanks_dollars_newlines_and_umlauts_is_masked_whol
     shown = secrets.redact_text(carried)
     assert MASK in shown
     assert [part for part in ("pass", "word", "cGFzc") if part in shown] == []
+
+
+def test_a_long_secret_is_found_in_the_lines_that_base64_makes_of_it():
+    secret = "".join(chr(33 + number % 90) for number in range(400)).replace("*", "x")
+    secrets = Secrets()
+    secrets.add(secret)
+    shown = secrets.redact_text(base64.encodebytes(secret.encode()).decode())
+    assert [line for line in shown.splitlines() if line != MASK and len(line) >= 8] == []
 
 
 def test_each_line_of_a_secret_is_one_too():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from cleanslate.errors import RenderError
@@ -61,15 +62,28 @@ def is_template_text(text: str) -> bool:
 
 
 _LEAVES = frozenset({str, int, float, bool, type(None)})
+_ENOUGH = 300
 
 
 def is_template(value: Any) -> bool:
     """Whether a value, or something in it, is a template: text from the repository that holds `{{`, `{%` or `{#`."""
+    return _search(value, sys.maxsize)
+
+
+def may_hold_template(value: Any) -> bool:
+    """The same, but True without looking further for a value with more than a few hundred things in it (facts)."""
+    return _search(value, _ENOUGH)
+
+
+def _search(value: Any, most: int) -> bool:
     if isinstance(value, SourceText):
         return is_template_text(value)
     waiting = [value] if isinstance(value, dict | list | tuple) else []
-    while waiting:  # a loop, as this walks through all facts of a host
+    while waiting:
         container = waiting.pop()
+        most -= len(container)
+        if most < 0:
+            return True
         for item in dict.values(container) if isinstance(container, dict) else container:
             kind = type(item)
             if kind in _LEAVES:

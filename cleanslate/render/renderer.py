@@ -11,7 +11,7 @@ from cleanslate.errors import Origin, RenderError
 from cleanslate.model import SourceText, origin_of
 from cleanslate.render.frames import Frame, stack
 from cleanslate.render.lazy import LazyList, LazyMap
-from cleanslate.render.marks import OMIT, Undefined, is_template, is_template_text
+from cleanslate.render.marks import OMIT, Undefined, is_template_text, may_hold_template
 from cleanslate.render.values import plain
 from cleanslate.render.variables import MISSING, Variables
 
@@ -107,7 +107,7 @@ class Renderer:
         """Render a raw value for use in a template. Never raises: what fails becomes an Undefined."""
         if type(raw) is SourceText:
             return self.evaluate(raw, variables) if is_template_text(raw) else raw
-        if isinstance(raw, _CONTAINERS) and not isinstance(raw, LazyMap | LazyList) and is_template(raw):
+        if isinstance(raw, _CONTAINERS) and not isinstance(raw, LazyMap | LazyList) and may_hold_template(raw):
             make = LazyMap if isinstance(raw, dict) else LazyList
             return make(raw, lambda value: self.lazy(value, variables))  # type: ignore[arg-type]
         return raw

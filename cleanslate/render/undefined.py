@@ -96,8 +96,8 @@ class Broken(UndefinedValue):
         self._error = error
 
     def as_error(self) -> RenderError:
-        """Give the error that the template failed with."""
-        return self._error
+        """Give the error that the template failed with; a new one, as raising one again would lengthen its trace."""
+        return type(self._error)(self._error.what, origin=self._error.origin, fix=self._error.fix)
 
     def _fail_with_undefined_error(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        raise self._error
+        raise self.as_error()

@@ -48,15 +48,23 @@ def plain(value: Any) -> Any:
         return value
     if kind is SourceText:
         return str(value)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {_key(key): plain(item) for key, item in value.items() if item is not OMIT}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value if item is not OMIT]
     if isinstance(value, Undefined):
         raise value.as_error()
+    if isinstance(value, Mapping):
+        return _mapping(value)
     if value is OMIT or isinstance(value, date | bytes):
         return value
     return _rarely(value)
+
+
+def _mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
+    """A host's variables leave out those that lead to all hosts' variables, and so back to themselves."""
+    around = getattr(value, "leads_around", ())
+    return {_key(key): plain(value[key]) for key in value if key not in around}
 
 
 def _key(key: Any) -> str:

@@ -25,6 +25,7 @@ class Variables(Mapping[str, Any]):
     not defined, RenderError for one that cannot be rendered. Templates read through `resolve`, which is lazy.
     """
 
+    leads_around = ("hostvars", "vars")
     __slots__ = ("_layers", "_memo", "_plain", "renderer")
 
     def __init__(self, layers: Sequence[Mapping[str, Any]], renderer: Renderer) -> None:

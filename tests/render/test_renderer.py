@@ -182,10 +182,27 @@ def test_lazy_containers_can_be_copied_and_pickled_as_plain_ones():
         assert type(copy.deepcopy(lazy)) is type(expected)
 
 
-def test_large_data_is_handed_on_and_not_copied():
-    facts = {"mounts": [{"size": 1}] * 100}
-    variables = Variables([{"facts": facts}], Renderer())
-    assert variables.resolve("facts") is facts
+def test_data_is_handed_on_and_not_copied():
+    facts = {"mounts": [{"size": 1}] * 10}
+    assert Variables([{"facts": facts}], Renderer()).resolve("facts") is facts
+
+
+class Unread(list):
+    """A list that must not be gone through."""
+
+    def __iter__(self):
+        raise AssertionError("somebody went through it")
+
+
+def test_large_data_is_not_searched_through_for_templates():
+    facts = {**{f"fact{number}": number for number in range(1000)}, "large": Unread([1]), "deep": {"x": [1]}}
+    assert render("{{ facts.deep.x[0] + facts['fact7'] }}", {"facts": facts}) == 8
+
+
+def test_templates_in_large_source_data_are_rendered_all_the_same():
+    layer = trusted({"d": {f"k{number}": {"t": "{{ n }}" if number == 900 else "x"} for number in range(1000)}, "n": 5})
+    assert render("{{ d.k900.t }}{{ d.k1.t }}", layer) == "5x"
+    assert render("{{ d }}", layer)["k900"] == {"t": 5}
 
 
 def test_variables_of_other_hosts_are_read_through_their_own_view():
@@ -201,6 +218,28 @@ def test_variables_of_other_hosts_are_read_through_their_own_view():
     assert (
         renderer.render(text("{{ hostvars.c.n | default('?') }}{{ hostvars.b.zz | default('!') }}"), hosts["a"]) == "?!"
     )
+
+
+def test_all_variables_can_be_shown_though_they_hold_themselves():
+    renderer = Renderer()
+    hosts = {}
+    magic = {"hostvars": hosts}
+    hosts["a"] = magic["vars"] = Variables([{"x": text("{{ y }}"), "y": 1}, magic], renderer)
+    assert renderer.render(text("{{ vars }}"), hosts["a"]) == {"x": 1, "y": 1}
+    assert renderer.render(text("{{ hostvars }}"), hosts["a"]) == {"a": {"x": 1, "y": 1}}
+    assert renderer.render(text("{{ vars['x'] + vars.y }}"), hosts["a"]) == 2
+
+
+def test_an_error_that_is_met_again_and_again_does_not_grow():
+    renderer = Renderer()
+    variables = Variables([{"bad": text("{{ 1 // 0 }}")}], renderer)
+
+    def depth():
+        with pytest.raises(RenderError) as raised:
+            renderer.render(text("{{ bad + 1 }}"), variables)
+        return len(raised.traceback)
+
+    assert len({depth() for _ in range(3)}) == 1
 
 
 # --------------------------------------------------------------------------- Variables as others read them
