@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from cleanslate.connect.agent_target import AgentTarget, Passwords
 from cleanslate.connect.pct import PctLink
-from cleanslate.connect.stream import Link, LocalLink
+from cleanslate.connect.stream import Link, LocalLink, within
 from cleanslate.connect.target import Address, Become, Connections
-from cleanslate.errors import InputError, Unreachable
+from cleanslate.errors import DeadlinePassed, InputError, Interrupted, Unreachable
 
 if TYPE_CHECKING:
     from cleanslate.connect.ssh import SshLink
+    from cleanslate.connect.ssh_settings import SshSettings
 
 _HOPS = 8  # more machines to jump through than this is a circle
 
@@ -28,6 +29,7 @@ class LinkSlot:
         self._open_link = open_link
         self._lock = threading.Lock()
         self._link: Link | None = None
+        self._over = False
 
     def get(self, seconds: float) -> Link:
         """The open link. Unreachable when it cannot be opened in time."""
@@ -40,6 +42,10 @@ class LinkSlot:
                 self._link = None
             if self._link is None:
                 self._link = self._open_link(self.address, until - time.monotonic())
+            if self._over:
+                self.close()
+            if self._link is None:
+                raise Interrupted(f"{self.address.name}: the run has ended")
             return self._link
         finally:
             self._lock.release()
@@ -49,6 +55,11 @@ class LinkSlot:
         link, self._link = self._link, None
         if link is not None:
             link.close()
+
+    def end(self) -> None:
+        """Close the link for good, also one that is just being opened."""
+        self._over = True
+        self.close()
 
 
 class RunConnections(Connections):
@@ -100,14 +111,13 @@ class RunConnections(Connections):
         from cleanslate.connect.ssh import SshLink
         from cleanslate.connect.ssh_settings import settings_of
 
-        settings = behind = settings_of(address)
-        for _ in range(_HOPS):
-            if behind.jump is None:
-                break
-            behind = settings_of(behind.jump)
-        else:
-            raise InputError(f"{address.name}: ProxyJump goes in a circle, or through more than {_HOPS} machines")
-        until = time.monotonic() + min(seconds, settings.connect_timeout)
+        until = time.monotonic() + seconds
+        try:
+            settings = within(seconds, "reading the ssh configuration", lambda: settings_of(address))
+        except DeadlinePassed as error:
+            raise Unreachable(f"{address.name}: {error}") from None
+        _check_hops(address, settings)
+        until = min(until, time.monotonic() + settings.connect_timeout)
         hop = None
         if settings.jump is not None:
             found = self._shared(settings.jump).get(until - time.monotonic())
@@ -145,12 +155,23 @@ class RunConnections(Connections):
             slots = sorted(self._slots.values(), key=lambda slot: -_length(slot.address))
             self._targets, self._slots = {}, {}
         for slot in slots:
-            slot.close()
+            slot.end()
         _together([target.close for target in targets if target not in local])
 
     def _all_targets(self) -> list[AgentTarget]:
         with self._lock:
             return list(self._targets.values())
+
+
+def _check_hops(address: Address, settings: SshSettings) -> None:
+    """Refuse jumps that lead back to where they began; opening them would wait for itself."""
+    from cleanslate.connect.ssh_settings import settings_of
+
+    for _ in range(_HOPS):
+        if settings.jump is None:
+            return
+        settings = settings_of(settings.jump)
+    raise InputError(f"{address.name}: ProxyJump goes in a circle, or through more than {_HOPS} machines")
 
 
 def _identity(address: Address) -> Address:

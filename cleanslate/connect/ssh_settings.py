@@ -109,6 +109,8 @@ def _text_of(user: Path | None) -> str:
 
 def _lookup(address: Address, alias: str) -> dict[str, Any]:
     """The options for `alias`: the address's own first, as the first value that is found counts."""
+    from paramiko.ssh_exception import SSHException
+
     from cleanslate.connect.ssh_lookup import OpenSshConfig
 
     given: list[tuple[str, str]] = []
@@ -120,8 +122,11 @@ def _lookup(address: Address, alias: str) -> dict[str, Any]:
     given += address.ssh_options
     own = next((value for name, value in given if name == "ConfigFile"), None)
     lines = [f"{name} {value}" for name, value in given if name != "ConfigFile" and "\n" not in value]
-    config = OpenSshConfig.from_text("\n".join([*lines, _text_of(Path(own).expanduser() if own else None)]))
-    return dict(config.lookup(alias))
+    text = "\n".join([*lines, _text_of(Path(own).expanduser() if own else None)])
+    try:
+        return dict(OpenSshConfig.from_text(text).lookup(alias))
+    except (SSHException, ValueError) as error:
+        raise InputError(f"{address.name}: the ssh configuration cannot be used: {error}") from None
 
 
 def _proxy(values: dict[str, Any], address: Address, host: str) -> tuple[Address | None, str | None]:

@@ -295,6 +295,29 @@ def test_a_call_that_is_cancelled_while_connecting_is_not_made(connections, serv
     assert (1, False) == (len(raised), (tmp_path / "made").exists())
 
 
+def test_a_run_that_ends_while_connecting_leaves_nothing(server, leftovers):
+    """A connection that is opened too late is closed at once."""
+    os.kill(server.pid, signal.SIGSTOP)
+    connections = RunConnections()
+    target = connections.target(server.address())
+    raised = []
+
+    def call():
+        try:
+            target.call("trial_calls.echo", {}, deadline=30)
+        except (Interrupted, Unreachable) as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    while not target._lock.locked():
+        time.sleep(0.005)
+    connections.close()
+    os.kill(server.pid, signal.SIGCONT)
+    thread.join()
+    assert (1, NOTHING) == (len(raised), {**leftovers.found(), "processes": set()})
+
+
 @contextlib.contextmanager
 def answering(says, *, hold=False):
     """A port where one caller hears something and then, with `hold`, nothing more, not even the end."""

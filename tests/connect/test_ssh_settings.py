@@ -112,6 +112,12 @@ def test_nonsense_is_refused(options, message):
         settings_of(Address("web", ssh_options=options))
 
 
+def test_a_broken_configuration_is_refused(configure):
+    configure("Host 'web\n  User me\n")
+    with pytest.raises(InputError, match="web: the ssh configuration cannot be used: Unparsable host"):
+        settings_of(Address("web"))
+
+
 def test_included_files_are_read(configure, own_home):
     """Relative to ~/.ssh, with wildcards; what follows an include belongs to the section around it."""
     folder = own_home / ".ssh" / "conf.d"
