@@ -52,12 +52,12 @@ class Renderer:
         Raises RenderError (UndefinedVariable for a missing name) with the place of the expression.
         """
         if isinstance(value, _CONTAINERS) or type(value) is SourceText:
-            return self._plain(self.lazy(value, self._variables(variables)), value)
-        return self._plain(value, value)
+            return self.plain(self.lazy(value, self._variables(variables)), value)
+        return self.plain(value, value)
 
     def expression(self, text: str, variables: Mapping[str, Any]) -> Any:
         """Evaluate a bare expression to plain data."""
-        return self._plain(self.evaluate_bare(text, self._variables(variables)), text, bare=True)
+        return self.plain(self.evaluate_bare(text, self._variables(variables)), text, bare=True)
 
     def condition(self, value: Any, variables: Mapping[str, Any]) -> bool:
         """Whether a condition holds: a boolean as it is, repository text as an expression, a list if all hold.
@@ -81,7 +81,7 @@ class Renderer:
         value = render_file(self, text, self._variables(variables), options)
         if isinstance(value, Undefined):
             raise value.as_error()
-        if self._plain(value, text) is OMIT:  # and what is undefined inside raises
+        if self.plain(value, text) is OMIT:  # and what is undefined inside raises
             raise RenderError(
                 "the template is omitted as a whole", origin=origin_of(text), fix="omit belongs to arguments"
             )
@@ -154,7 +154,8 @@ class Renderer:
     def _variables(self, variables: Mapping[str, Any]) -> Variables:
         return variables if isinstance(variables, Variables) else Variables([variables], self)
 
-    def _plain(self, value: Any, source: Any, *, bare: bool = False) -> Any:
+    def plain(self, value: Any, source: Any, *, bare: bool = False) -> Any:
+        """Make plain data of what the template `source` computed; RenderError for what is undefined or no data."""
         try:
             return plain(value)
         except RenderError as error:

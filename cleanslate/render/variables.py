@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from cleanslate.errors import suggest
 from cleanslate.render.marks import UndefinedVariable
-from cleanslate.render.values import plain
 
 if TYPE_CHECKING:
     from cleanslate.render.renderer import Renderer
@@ -62,7 +61,7 @@ class Variables(Mapping[str, Any]):
         if value is MISSING:
             raise UndefinedVariable(f'"{name}" is undefined', fix=suggest(name, self))
         if not isinstance(value, Variables) and (isinstance(value, dict) or not isinstance(value, Mapping)):
-            value = plain(value)
+            value = self.renderer.plain(value, self.raw(name))
         self._plain[name] = value
         return value
 

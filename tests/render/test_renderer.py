@@ -275,6 +275,15 @@ def test_a_variable_that_cannot_be_rendered_raises_when_it_is_asked_for():
     assert isinstance(variables.resolve("a"), Undefined)
 
 
+def test_a_variable_that_is_no_data_names_its_place():
+    variables = Variables([{"r": text("{{ range(3) }}", 7, 4), "circle": trusted(["{{ circle }}"])}], Renderer())
+    with pytest.raises(RenderError, match="range") as raised:
+        variables["r"]
+    assert raised.value.origin == Origin("play.yml", 7, 4)
+    with pytest.raises(RenderError, match="needs its own outcome"):
+        variables["circle"]
+
+
 def test_more_layers_go_above_and_leave_the_others_as_they_were():
     renderer = Renderer()
     below = Variables([{"x": 1, "y": text("{{ x }}")}], renderer)

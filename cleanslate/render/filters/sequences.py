@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from jinja2 import pass_environment
@@ -27,15 +27,16 @@ def flatten(values: Any, levels: int | None = None, skip_nulls: bool = True) -> 
     return flat
 
 
-def _distinct(values: list[Any]) -> list[Any]:
+def distinct(values: list[Any]) -> list[Any]:
+    """The list with each value once, in its order."""
     try:
         return list(dict.fromkeys(values))
     except TypeError:  # not everything can be hashed
-        distinct: list[Any] = []
+        once: list[Any] = []
         for value in values:
-            if value not in distinct:
-                distinct.append(value)
-        return distinct
+            if value not in once:
+                once.append(value)
+        return once
 
 
 def _members(values: list[Any]) -> Callable[[Any], bool]:
@@ -68,21 +69,21 @@ def _has(members: Callable[[Any], bool], values: list[Any], value: Any) -> bool:
 def union(first: Any, second: Any) -> list[Any]:
     """What is in one or the other, once."""
     one, other = _pair("union", first, second)
-    return _distinct(one + other)
+    return distinct(one + other)
 
 
 def intersect(first: Any, second: Any) -> list[Any]:
     """What is in both, once, in the order of the first."""
     one, other = _pair("intersect", first, second)
     members = _members(other)
-    return _distinct([value for value in one if _has(members, other, value)])
+    return distinct([value for value in one if _has(members, other, value)])
 
 
 def difference(first: Any, second: Any) -> list[Any]:
     """What is in the first only, once."""
     one, other = _pair("difference", first, second)
     members = _members(other)
-    return _distinct([value for value in one if not _has(members, other, value)])
+    return distinct([value for value in one if not _has(members, other, value)])
 
 
 def symmetric_difference(first: Any, second: Any) -> list[Any]:
@@ -90,7 +91,7 @@ def symmetric_difference(first: Any, second: Any) -> list[Any]:
     one, other = _pair("symmetric_difference", first, second)
     in_one, in_other = _members(one), _members(other)
     only = [value for value in one if not _has(in_other, other, value)]
-    return _distinct(only + [value for value in other if not _has(in_one, one, value)])
+    return distinct(only + [value for value in other if not _has(in_one, one, value)])
 
 
 @pass_environment
@@ -103,7 +104,7 @@ def unique(environment: Any, values: Any, case_sensitive: bool | None = None, at
     except TypeError:
         if attribute is not None:
             raise
-        return _distinct(found)
+        return distinct(found)
 
 
 def zipped(first: Any, *others: Any, strict: bool = False) -> list[tuple[Any, ...]]:
@@ -129,11 +130,6 @@ def combinations(values: Any, size: int) -> list[tuple[Any, ...]]:
 def permutations(values: Any, size: int | None = None) -> list[tuple[Any, ...]]:
     """Every order of (a choice of `size`) values."""
     return list(itertools.permutations(values, size))
-
-
-def is_list(value: Any) -> bool:
-    """Whether a value is a list in the sense of lookups: no text, no mapping."""
-    return isinstance(value, list | tuple) and not isinstance(value, Mapping)
 
 
 FUNCTIONS = {

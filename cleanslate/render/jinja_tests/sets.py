@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from cleanslate.render.filters.sequences import _distinct as distinct
+from cleanslate.render.filters.sequences import distinct
 
 
 def subset(values: Iterable[Any], others: Iterable[Any]) -> bool:
