@@ -55,12 +55,13 @@ def described(step: StepType) -> dict[str, Any]:
 
 
 def arguments_of(step: StepType) -> Iterator[tuple[str, str, bool, Any, str]]:
-    """Each argument: name, type in words, required, default, what it is for."""
+    """Each argument: name, type in words, required, default, what it is for; those of the type's own first."""
     schema = step.arguments.model_json_schema(by_alias=False)
     required = set(schema.get("required", ()))
-    for name, entry in schema.get("properties", {}).items():
+    own = step.arguments.__annotations__
+    for name, entry in sorted(schema.get("properties", {}).items(), key=lambda item: item[0] not in own):
         about = " ".join(str(entry.get("description", "")).split())
-        yield name, _kind(entry, schema), name in required, entry.get("default"), about
+        yield name.rstrip("_"), _kind(entry, schema), name in required, entry.get("default"), about
 
 
 def _kind(entry: Mapping[str, Any], schema: Mapping[str, Any]) -> str:

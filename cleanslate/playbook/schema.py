@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cleanslate.playbook import keywords as words
-from cleanslate.playbook.types import known_names, step_name
+from cleanslate.playbook.types import known_names, spellings, step_name
 from cleanslate.steps import registry
 
 _TEMPLATE = {"type": "string", "pattern": r"\{[{%]"}
@@ -82,9 +82,10 @@ def _arguments(name: str) -> dict[str, Any]:
     made = found.arguments.model_json_schema(by_alias=False)
     inner = made.pop("$defs", {})
     properties = {}
-    for field, schema in made.get("properties", {}).items():
+    for word, field in spellings(found).items():
+        schema = made["properties"][field]
         said = {key: schema[key] for key in ("description", "default") if key in schema}
-        properties[field] = {**said, "anyOf": [schema, {"type": "string"}]}
+        properties[word] = {**said, "anyOf": [schema, {"type": "string"}]}
     open_ended = found.arguments.model_config.get("extra") == "allow"
     schema = _object(properties, description=found.summary)
     schema["additionalProperties"] = open_ended

@@ -94,7 +94,8 @@ def _model_spellings(model: type[StepArguments]) -> dict[str, str]:
     by_name = bool(model.model_config.get("populate_by_name") or model.model_config.get("validate_by_name"))
     for field, info in model.model_fields.items():
         aliases = [*_choices(info.alias), *_choices(info.validation_alias)]
-        if by_name or not aliases:
+        # `validate_` is only how `validate` is spelt in Python, where models have a method of that name.
+        if not aliases or (by_name and not field.endswith("_")):
             found.setdefault(field, field)
         for alias in aliases:
             found.setdefault(alias, field)
