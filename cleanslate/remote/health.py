@@ -192,6 +192,7 @@ class Watch:
 
     def _only_stepped_aside(self):
         """A launcher that ended well while what it started lives on under its keeper."""
+        server.wait_for_end(self.state)
         end = exits.ending(self.state)
         if not end or end.get("code") != 0:
             return False

@@ -161,7 +161,7 @@ def _watch(call, state, settle):
         call.cancelled.wait(_TICK)
 
 
-def _wait_for_end(state):
+def wait_for_end(state):
     """Give the keeper the moment that it needs to write down how it ended; none where it is gone itself."""
     keeper = state.get("keeper") or {}
     until = time.monotonic() + _REPORT_SECONDS
@@ -173,7 +173,7 @@ def _wait_for_end(state):
 
 def died(state):
     """The Failed for a server that is not there any more: how it ended, what that usually means, its last lines."""
-    _wait_for_end(state)
+    wait_for_end(state)
     told_now = exits.explain(state)
     lived = (told_now["at"] or time.time()) - state.get("launched_at", time.time())
     lines = diagnosis.tail(state["log"], _SEARCHED) or []

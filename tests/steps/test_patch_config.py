@@ -314,16 +314,30 @@ def test_no_backup_is_made_when_none_is_wanted(plain):
     assert (None, [plain]) == (applied.result.data["backup"], list(plain.parent.iterdir()))
 
 
-def test_a_file_that_somebody_changed_meanwhile_is_not_overwritten(plain):
-    class Meddling(DirectTarget):
-        def call(self, name, *args, **kwargs):
-            if name == "config.write":
-                plain.write_text(TEXT + "\n")
-            return super().call(name, *args, **kwargs)
+class Meddler(DirectTarget):
+    """Somebody who changes the file between our look and our write, so often."""
 
-    applied = run_step("patch_config", {"path": str(plain), **SET}, target=Meddling())
+    def __init__(self, path, times):
+        super().__init__()
+        self.path, self.times = path, times
+
+    def call(self, name, *args, **kwargs):
+        if name == "config.write" and self.times:
+            self.times -= 1
+            self.path.write_text(self.path.read_text() + "\n")
+        return super().call(name, *args, **kwargs)
+
+
+def test_a_file_that_somebody_changed_meanwhile_is_read_again_and_keeps_that_change(plain):
+    applied = run_step("patch_config", {"path": str(plain), **SET}, target=Meddler(plain, 1))
+    assert (Status.CHANGED, PATCHED + "\n") == (applied.result.status, plain.read_text())
+
+
+def test_a_file_that_somebody_changes_again_and_again_is_left_to_them(plain):
+    applied = run_step("patch_config", {"path": str(plain), **SET}, target=Meddler(plain, 99))
     assert (Status.FAILED, "changed") == (applied.result.status, applied.result.data["kind"])
-    assert (TEXT + "\n", [plain]) == (plain.read_text(), list(plain.parent.iterdir()))
+    assert [plain] == list(plain.parent.iterdir())
+    assert TEXT == plain.read_text().rstrip("\n") + "\n"
 
 
 def test_a_file_of_another_owner_is_refused_where_the_owner_could_not_be_kept(plain, monkeypatch):
