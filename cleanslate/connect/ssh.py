@@ -9,7 +9,6 @@ import subprocess
 import tempfile
 import threading
 import time
-from functools import cache
 from typing import IO, Any
 
 from fabric import Config, Connection
@@ -101,9 +100,8 @@ class _Policy(MissingHostKeyPolicy):
             self._log.warning("host.key_accepted", text=warning)
 
 
-@cache
 def _fabric_config() -> Config:
-    """Fabric's settings without any file: ours say it all."""
+    """Fabric's settings without any file: ours say it all. One for each connection, as they are not thread-safe."""
     return Config(ssh_config=SSHConfig(), lazy=True)
 
 

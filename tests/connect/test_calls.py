@@ -160,6 +160,24 @@ def test_many_callers_share_one_agent(target):
     assert 1 == len({pid for _, pid in answers.values()})
 
 
+@pytest.mark.slow
+def test_many_hosts_connect_at_the_same_time(sshd, open_connections):
+    """Each by a connection of its own."""
+    connections = open_connections()
+    pids = {}
+
+    def ask(number):
+        target = connections.target(sshd.address(f"web{number}"))
+        pids[number] = target.call("trial_calls.where", {}, deadline=60)["pid"]
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 30 == len(set(pids.values()))
+
+
 def test_a_call_that_looks_ends_at_its_deadline(target):
     """DeadlinePassed says what the call noticed."""
     with pytest.raises(DeadlinePassed, match=r"trial_calls\.wait did not end in time: noticed after"):
