@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import html
 import itertools
 import json
@@ -25,8 +26,13 @@ _HARMLESS_END = re.compile(
     "file|path|dir|folder|names?|url|type|ids?|limit|count|num|number|length|size|min|max|rate|budget|enabled"
     "|policy|prompt|provider|store|field|env|expires|expiry|ttl|age|lifetime"
 )
+# What a secret's name may hold and is none: a template, an empty text, a switch.
+_HARMLESS_TEXT = re.compile(
+    r"\{\{|\{%|\A\s*(true|false|yes|no|on|off|none|null|ask|prompt|auto|optional|required)?\s*\Z", re.I
+)
 
 
+@functools.lru_cache(maxsize=4096)
 def looks_secret(name: str) -> bool:
     """Whether a variable of that name is likely to hold a secret: `hf_token` and `apiKey`, not `max_tokens`."""
     spread = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
@@ -63,6 +69,19 @@ class Secrets:
             if text not in self._texts:
                 self._texts.add(text)
                 self._pattern = None
+
+    def learn(self, value: Any) -> None:
+        """Redact every text that stands, at any depth, under a name that looks secret. Templates are no secrets."""
+        if isinstance(value, Mapping):
+            for name, item in value.items():
+                if isinstance(item, str):
+                    if looks_secret(str(name)) and not _HARMLESS_TEXT.search(item):
+                        self.add(item)
+                else:
+                    self.learn(item)
+        elif isinstance(value, list | tuple):
+            for item in value:
+                self.learn(item)
 
     @staticmethod
     def looks_secret(name: str) -> bool:

@@ -244,3 +244,26 @@ def test_threads_may_add_and_redact_at_once():
 def test_names_that_look_like_secrets_are_told_apart(name, expected):
     assert expected is looks_secret(name)
     assert expected is Secrets().looks_secret(name)
+
+
+@pytest.mark.parametrize(
+    ("found", "masked"),
+    [
+        ({"hf_token": "abc-123"}, True),
+        ({"deep": [{"env": {"HF_TOKEN": "abc-123"}}]}, True),
+        ({"hf_token": "{{ abc-123 }}"}, False),
+        ({"name": "abc-123"}, False),
+        (["abc-123"], False),
+        (None, False),
+    ],
+)
+def test_texts_under_the_names_of_secrets_are_learnt(found, masked):
+    secrets = Secrets()
+    secrets.learn(found)
+    assert masked is (secrets.redact_text("x abc-123 y") == "x ******** y")
+
+
+def test_a_switch_under_the_name_of_a_secret_is_none():
+    secrets = Secrets()
+    secrets.learn({"ask_password": "yes", "db_password": "", "vault_password": "prompt"})
+    assert 0 == len(secrets)

@@ -28,7 +28,7 @@ class Renderer:
     search, kind being "files", "templates" or "vars".
 
     `secrets` is told of secrets that lookups make; `decrypt` opens vault envelopes that the `file` lookup meets;
-    `note` is told (text, origin) of what works but should be written otherwise.
+    `note` is told (text, origin) of what works but should be written otherwise, `used` of every file that is read.
     """
 
     def __init__(
@@ -38,11 +38,13 @@ class Renderer:
         secrets: Secrets | None = None,
         decrypt: Callable[[str], str] | None = None,
         note: Callable[[str, Origin | None], None] | None = None,
+        used: Callable[[Path], None] | None = None,
     ) -> None:
         self.secrets = secrets
         self.decrypt = decrypt
         self._lookup_paths = lookup_paths
         self._note = note
+        self.used = used or (lambda _path: None)
 
     # ------------------------------------------------------------------ what others call
 
@@ -99,7 +101,10 @@ class Renderer:
 
     def find_template(self, name: str, text: str) -> Path | None:
         """The template that another one names; None where it is not there."""
-        return next((place for folder in self.template_folders(text) if (place := folder / name).is_file()), None)
+        place = next((place for folder in self.template_folders(text) if (place := folder / name).is_file()), None)
+        if place is not None:
+            self.used(place)
+        return place
 
     # ------------------------------------------------------------------ what the other parts of this room call
 

@@ -111,6 +111,7 @@ class RunContext:
             places = [place for base in self._folders for place in (base / folder / name, base / name)]
         for place in places:
             if place.exists():
+                self._settings.used(place)
                 return place
         nearby = [item.name for place in places if place.parent.is_dir() for item in place.parent.iterdir()]
         hint = suggest(given.name, nearby)
@@ -121,6 +122,7 @@ class RunContext:
         """Read a YAML file of the repository."""
         from cleanslate.yamlfile import load_yaml
 
+        self._settings.used(path)
         return load_yaml(path, vault=self._settings.decrypt) or {}
 
     def sleep(self, seconds: float) -> None:

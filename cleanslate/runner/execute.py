@@ -45,6 +45,7 @@ class Done:
     delegate: str | None = None
     warnings: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
+    arguments: dict[str, Any] | None = None  # rendered; of the last item in a loop
 
 
 class StepRun:
@@ -73,6 +74,7 @@ class StepRun:
             variables = self._variables()
             done.no_log = self._flag(self.words.no_log, variables)
             done.result = self._run_loop(variables) if self._loops() else self._run_item(variables)
+            done.arguments = None if self._loops() else done.arguments  # its items have told theirs
         except RenderError as error:
             done.result = self._render_failure(error)
         except CleanslateError as error:
@@ -224,6 +226,7 @@ class StepRun:
         delegate = self._delegate(variables)
         arguments = self._arguments(variables)
         environment = self._environment(variables)
+        self._keep(arguments, environment)
         attempts = self._attempts(variables)
         for attempt in range(1, attempts + 1):
             applied = self._apply(variables, arguments, environment, delegate)
@@ -241,6 +244,12 @@ class StepRun:
             self.world.sleep(delay)
         self._take(applied, extra or {}, delegate)
         return result
+
+    def _keep(self, arguments: dict[str, Any], environment: Mapping[str, str]) -> None:
+        """Keep what the step was called with, for the record; what stands under a secret's name is a secret."""
+        self.done.arguments = {key: value for key, value in arguments.items() if key not in self.type.unrendered}
+        for values in (arguments, environment):
+            self.world.secrets.learn(values)
 
     def _give_up(self, result: Result, attempts: int) -> None:
         """The tries are used up: a step with `until` has failed, whatever its last try said."""

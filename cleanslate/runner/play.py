@@ -123,6 +123,7 @@ class BatchRun:
         if path is None:
             looked = ", ".join(dict.fromkeys(str(place.parent) for place in places))
             raise HostFailed(_refusal(f'include_tasks: no file "{flow.file}"; looked in {looked}'), step)
+        self.world.settings.used(path)
         key = (id(step), path, json_key(flow.apply))
         nodes: tuple[Node, ...] = self._load_once(
             key,
@@ -164,12 +165,22 @@ class BatchRun:
             )
             for one in _all_roles((role,)):
                 self._add_handlers(one.handlers, one)
+                self._tell_of(one)
             if flow.public:
                 self.scope.roles.append(role)
             return role
 
         role: Role = self._load_once(key, step, load)
         return role, frame.below({**_include_vars(step), **asked.item})
+
+    def _tell_of(self, role: Role) -> None:
+        """The files of an included role take part, and so do its secrets."""
+        steps = [step.origin for step in walk((*role.tasks, *role.handlers))]
+        for origin in (role.defaults.origin, role.vars.origin, *steps):
+            if origin is not None:
+                self.world.settings.used(Path(origin.file))
+        for values in (role.defaults, role.vars):
+            self.world.variables.learn_secrets(values)
 
     def _load_once(self, key: tuple[Any, ...], step: Step, load: Any) -> Any:
         with self._lock:
@@ -280,6 +291,7 @@ class BatchRun:
             changes=[] if hidden else done.changes,
             fix=result.fix,
             warnings=done.warnings,
+            args=None if hidden else done.arguments,
         )
 
     def _learn(self, state: HostState, asked: Asked) -> None:

@@ -7,7 +7,7 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -67,14 +67,18 @@ def run_playbook(
     listeners: Iterable[Listener],
     run_id: str,
     info: Mapping[str, Any] | None = None,
+    watch: Callable[[World], None] | None = None,
 ) -> RunOutcome:
     """Run every play. Host failures end up in the outcome; InputError only for what no check could know before.
 
-    `info` joins the run.started event (argv, user, commit ...). The caller closes `connections`.
+    `info` joins the run.started event (argv, user, commit ...). `watch` is given the run's world before its first
+    event, for records that need more than events tell. The caller closes `connections`.
     """
     bus = Bus(secrets, listeners)
     variables = VariableWorld(inventory, settings, playbook.path, secrets, _run_info(settings))
     world = World(settings, variables, connections, bus, secrets)
+    if watch is not None:
+        watch(world)
     began = time.monotonic()
     plays = [str(play.name or play.hosts) for play in playbook.plays]
     bus.emit(
@@ -152,6 +156,8 @@ def _run_play(run: _Run, index: int, play: Play) -> None:
         return
     scope = PlayScope(play, _visible_roles(play.roles), hosts_all=hosts)
     scope.prompts = _prompts(world, play)
+    _learn_secrets(world, scope)
+    world.scope = scope
     for batch in _batches(world, scope, hosts):
         scope.batch = batch
         before = {name for name in batch if not world.variables.state(name).active}
@@ -162,6 +168,14 @@ def _run_play(run: _Run, index: int, play: Play) -> None:
         if run.broken or batch_run.play_ended or world.stop_requested.is_set():
             break
     world.bus.emit("play.finished", play=index, name=str(play.name or play.hosts))
+
+
+def _learn_secrets(world: World, scope: PlayScope) -> None:
+    """What stands under names that look secret in the play and in its roles is not shown anywhere."""
+    world.variables.learn_secrets(scope.play.vars)
+    for role in (*_all_roles(scope.play.roles), *scope.play.imported_roles):
+        for values in (role.defaults, role.vars, role.params):
+            world.variables.learn_secrets(values)
 
 
 def _breaks(batch: BatchRun) -> bool:

@@ -15,6 +15,8 @@ class RunSettings:
     step_deadline bounds a step that has no `timeout:` of its own; generous, because a model download is one
     step, and finite, because a connection that only seems to live must not hold a run for ever.
     ask(prompt, echo, seconds) asks the person; None when nobody can answer.
+    used(path) is told of every file of the controller that takes part after the start: templates, copied files,
+    includes, variable files. It is called in any thread, often for the same file, and must be quick.
     """
 
     base: Path
@@ -35,3 +37,4 @@ class RunSettings:
     step_deadline: float = 24 * 3600.0
     ask: Callable[[str, bool, float | None], str | None] | None = None
     decrypt: Callable[[str], str] | None = None
+    used: Callable[[Path], None] = lambda _path: None

@@ -106,6 +106,8 @@ class VariableWorld:
         self._run_info = dict(run_info)
         self._inventory_layers: dict[str, Layers] = {}
         self._renderers: dict[tuple[Path, ...], Renderer] = {}
+        self._learned: dict[int, Mapping[str, Any]] = {}
+        self.learn_secrets(settings.extra_vars)
 
     def state(self, name: str) -> HostState:
         """The state of a host; a host that only a delegation names gets an empty one (implicit localhost)."""
@@ -120,6 +122,12 @@ class VariableWorld:
         else:
             self._inventory_layers.pop(name, None)
 
+    def learn_secrets(self, values: Mapping[str, Any]) -> None:
+        """Redact what stands under names that look secret; the same mapping is looked at once."""
+        if id(values) not in self._learned:
+            self._learned[id(values)] = values
+            self.secrets.learn(values)
+
     def renderer(self, step: Step | None = None, frame: Frame | None = None) -> Renderer:
         """The renderer whose lookups search where this step's files are."""
         folders = self.search_folders(step, frame)
@@ -128,7 +136,9 @@ class VariableWorld:
             def paths(kind: str) -> list[Path]:
                 return [place for folder in folders for place in (folder / kind, folder)]
 
-            self._renderers[folders] = Renderer(lookup_paths=paths, secrets=self.secrets)
+            self._renderers[folders] = Renderer(
+                lookup_paths=paths, secrets=self.secrets, decrypt=self.settings.decrypt, used=self.settings.used
+            )
         return self._renderers[folders]
 
     def search_folders(self, step: Step | None, frame: Frame | None = None) -> tuple[Path, ...]:
@@ -148,6 +158,8 @@ class VariableWorld:
         if name not in self._inventory_layers:
             found = host_layers(self.inventory, name, playbook_dir=self.playbook.parent, vault=self.settings.decrypt)
             self._inventory_layers[name] = [layer.values for layer in found]
+            for layer in found:
+                self.learn_secrets(layer.values)
         return self._inventory_layers[name]
 
     def of_host(self, name: str) -> Variables:
@@ -254,9 +266,11 @@ def load_vars_files(scope: PlayScope, name: str, world: VariableWorld) -> Layers
                 origin=getattr(choices[0], "origin", scope.play.origin),
                 fix=f"paths are taken from {world.playbook.parent}",
             )
+        world.settings.used(found)
         content = load_yaml(found, vault=world.settings.decrypt)
         if content is not None and not isinstance(content, Mapping):
             raise InputError(f"{found} must hold variables: name: value")
+        world.secrets.learn(content)
         layers.append(content or {})
         scope.files[name] = layers
     return layers

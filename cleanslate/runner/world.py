@@ -12,7 +12,7 @@ from cleanslate.model import Diff, Result, Status
 from cleanslate.redaction import Secrets
 from cleanslate.runner.bus import Bus
 from cleanslate.runner.settings import RunSettings
-from cleanslate.runner.variables import VariableWorld
+from cleanslate.runner.variables import PlayScope, VariableWorld
 
 if TYPE_CHECKING:
     from cleanslate.connect.target import Connections
@@ -36,6 +36,7 @@ class World:
         self.draining = False  # `always` parts are running after a stop; they may wait and retry
         self.last_step: str | None = None  # the last one started before a stop
         self.step_ids: dict[int, int] = {}
+        self.scope: PlayScope | None = None  # of the play that runs now
 
     @property
     def check(self) -> bool:
@@ -80,6 +81,7 @@ class World:
             seconds=round(result.seconds, 4),
             result=CENSORED if hidden else result.data,
             diffs=[] if hidden else diffs_of(result.diffs),
+            args=None if hidden else run.done.arguments,
         )
 
     def warning(self, text: str, origin: Any = None) -> None:

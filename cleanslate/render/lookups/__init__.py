@@ -53,6 +53,7 @@ class Lookups:
         places = self.places(str(name), kind)
         for place in places:
             if place.exists():
+                self.renderer.used(place)
                 return place
         folders = ", ".join(dict.fromkeys(str(place.parent) for place in places))
         raise RenderError(f'no file "{name}"', fix=f"looked in {folders}")
