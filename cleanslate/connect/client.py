@@ -6,7 +6,6 @@ whatever the connection underneath does. remote/agent.py describes the frames.
 
 from __future__ import annotations
 
-import json
 import queue
 import threading
 import time
@@ -16,16 +15,15 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from cleanslate.connect.bundle import MAGIC, closure, parcel
+from cleanslate.connect.frames import Source, frame, take_frame
 from cleanslate.connect.pending import Pending
 from cleanslate.connect.stream import Link, Stream
 from cleanslate.errors import CallFailed, DeadlinePassed, Interrupted, OutcomeUnknown, TargetError, Unreachable
 from cleanslate.model import Answer
 
-INLINE = 131072  # bytes of a blob that go along with the request itself
 SLACK = 5.0  # seconds beyond its deadline in which a target may still answer that a call was ended
 START = 30.0  # seconds in which a login shell must have started the agent
 _LOOK = 1.0  # seconds between looks at the connection while waiting
-_LARGEST = 1 << 28  # bytes of one frame; more means that something else wrote into the channel
 _NOISE = 16384  # bytes kept of what came before the agent was up
 
 
@@ -91,7 +89,7 @@ class AgentClient:
 
     def call(self, request: Request, until: float) -> Answer:
         """Make a call and wait for its end. NotSent when it may be made with another agent instead."""
-        with _Source(request.blob) as source:
+        with Source(request.blob) as source:
             pending = self._post(request, source, until - time.monotonic())
             try:
                 self._wait(pending, source, until)
@@ -101,9 +99,9 @@ class AgentClient:
             finally:
                 with self._lock:
                     self._calls.pop(pending.id, None)
-        return self._outcome(request, pending, until)
+        return self._outcome(request, pending)
 
-    def _post(self, request: Request, source: _Source, left: float) -> Pending:
+    def _post(self, request: Request, source: Source, left: float) -> Pending:
         with self._lock:
             if self.failure is not None:
                 raise NotSent from self.failure
@@ -113,7 +111,7 @@ class AgentClient:
             if missing:
                 as_code = self.hello is not None and self.hello["magic"] == MAGIC
                 sizes, data = parcel(missing, as_code=as_code)
-                self._outbox.put((None, _frame({"modules": sizes}, data)))
+                self._outbox.put((None, frame({"modules": sizes}, data)))
                 self._shipped.update(missing)
             header = {
                 "id": pending.id,
@@ -124,10 +122,10 @@ class AgentClient:
                 "blob": source.kind,
             }
             self._calls[pending.id] = pending
-            self._outbox.put((pending, _frame(header, source.whole)))
+            self._outbox.put((pending, frame(header, source.whole)))
         return pending
 
-    def _wait(self, pending: Pending, source: _Source, until: float) -> None:
+    def _wait(self, pending: Pending, source: Source, until: float) -> None:
         """Send the rest of the blob as it is asked for, until there is an answer or none can be expected."""
         while True:
             now = time.monotonic()
@@ -154,18 +152,18 @@ class AgentClient:
             reason = f"the login shell did not start the agent within {START:g} s"
             self._fail(Unreachable(f"{self.where}: {reason}"), made=False)
 
-    def _send_more(self, pending: Pending, source: _Source) -> None:
+    def _send_more(self, pending: Pending, source: Source) -> None:
         data = source.read(pending.take_credit())
         if data:
-            self._outbox.put((None, _frame({"id": pending.id, "chunk": True}, data)))
+            self._outbox.put((None, frame({"id": pending.id, "chunk": True}, data)))
         if not source.unsent:
-            self._outbox.put((None, _frame({"id": pending.id, "end": True})))
+            self._outbox.put((None, frame({"id": pending.id, "end": True})))
 
     def _give_up(self, pending: Pending) -> None:
         if pending.abandon():
-            self._outbox.put((None, _frame({"id": pending.id, "cancel": True})))
+            self._outbox.put((None, frame({"id": pending.id, "cancel": True})))
 
-    def _outcome(self, request: Request, pending: Pending, until: float) -> Answer:
+    def _outcome(self, request: Request, pending: Pending) -> Answer:
         if pending.error is not None:  # our own side of it failed: the sink, or who listens to progress
             raise pending.error
         if pending.failed is None:
@@ -184,7 +182,7 @@ class AgentClient:
         with self._lock:
             calls = list(self._calls.values())
         for pending in calls:
-            self._outbox.put((None, _frame({"id": pending.id, "cancel": True})))
+            self._outbox.put((None, frame({"id": pending.id, "cancel": True})))
         until = time.monotonic() + seconds
         for pending in calls:
             pending.wait_done(until - time.monotonic())
@@ -205,8 +203,8 @@ class AgentClient:
         try:
             buffer = self._find_start()
             while buffer is not None:
-                while (frame := _take_frame(buffer)) is not None:
-                    self._handle(*frame)
+                while (found := take_frame(buffer)) is not None:
+                    self._handle(*found)
                 data = self._stream.receive(5.0)
                 if data == b"" or self.failure is not None:
                     break
@@ -270,14 +268,13 @@ class AgentClient:
                 return
             self.failure = error
             calls, self._calls = list(self._calls.values()), {}
+        unknown = OutcomeUnknown(f"{error}; the call was under way, so it may or may not have happened")
         for pending in calls:
-            if not made and isinstance(error, TargetError):
-                pending.break_off(error)
-            elif made and pending.sent:
-                why = f"{error}; the call was under way, so it may or may not have happened"
-                pending.break_off(OutcomeUnknown(why))
+            if made:
+                pending.break_off(sent=unknown, unsent=NotSent())
             else:
-                pending.break_off(NotSent())
+                certain = error if isinstance(error, TargetError) else NotSent()
+                pending.break_off(sent=certain, unsent=certain)
         self._outbox.put(None)
 
     def close(self, seconds: float = 6.0) -> None:
@@ -286,58 +283,3 @@ class AgentClient:
         self._writer.join(seconds)
         self._reader.join(seconds)
         self._stream.close()
-
-
-class _Source:
-    """Where a call's blob comes from: nothing, bytes that go along, or a file or long bytes to be sent in pieces."""
-
-    def __init__(self, blob: bytes | Path | None) -> None:
-        self._file: BinaryIO | None = None
-        self._rest = memoryview(b"")
-        self.whole = b""
-        self.kind: str | int | None = None
-        self.unsent = False
-        if isinstance(blob, Path):
-            self._file = blob.open("rb")
-            self.kind, self.unsent = blob.stat().st_size, True
-        elif blob is not None and len(blob) > INLINE:
-            self._rest = memoryview(blob)
-            self.kind, self.unsent = len(blob), True
-        elif blob is not None:
-            self.kind, self.whole = "whole", blob
-
-    def read(self, size: int) -> bytes:
-        """The next bytes; clears `unsent` at the end."""
-        if self._file is not None:
-            data = self._file.read(size)
-        else:
-            data, self._rest = bytes(self._rest[:size]), self._rest[size:]
-        self.unsent = bool(data) and (self._file is not None or bool(self._rest))
-        return data
-
-    def __enter__(self) -> _Source:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-
-def _frame(header: Mapping[str, Any], data: bytes = b"") -> bytes:
-    text = json.dumps(header, separators=(",", ":")).encode()
-    return len(text).to_bytes(4, "big") + len(data).to_bytes(4, "big") + text + data
-
-
-def _take_frame(buffer: bytearray) -> tuple[dict[str, Any], bytes] | None:
-    """Take one whole frame off the buffer's front; None while it is not whole. ValueError when it cannot be one."""
-    if len(buffer) < 8:
-        return None
-    size, more = int.from_bytes(buffer[:4], "big"), int.from_bytes(buffer[4:8], "big")
-    if size + more > _LARGEST or size < 2:
-        raise ValueError("something else writes into the agent's channel")
-    if len(buffer) < 8 + size + more:
-        return None
-    header = json.loads(bytes(buffer[8 : 8 + size]))
-    data = bytes(buffer[8 + size : 8 + size + more])
-    del buffer[: 8 + size + more]
-    return header, data

@@ -97,8 +97,9 @@ class Pending:
             self.answer, self.failed, self.done = answer or {}, failed, True
             self._changed.notify_all()
 
-    def break_off(self, error: Exception) -> None:
-        """There will be no answer."""
+    def break_off(self, *, sent: Exception, unsent: Exception) -> None:
+        """There will be no answer; what is not sent yet will not be sent any more."""
         with self._changed:
-            self.error, self.done = error, True
+            self._abandoned = True
+            self.error, self.done = (sent if self.sent else unsent), True
             self._changed.notify_all()
