@@ -99,7 +99,7 @@ class Narrator:
     def _host_retry(self, data: Mapping[str, Any]) -> Iterator[Line]:
         text = f": {_first_line(data['text'])}" if data.get("text") else ""
         tries = f"not yet, try {data['attempt']} of {data['retries'] + 1}"
-        yield [("dim", f"  ...        {data['host']}  {tries}{text}")]
+        yield [("dim", f"  ...         {data['host']}  {tries}{text}")]
 
     def _item_finished(self, data: Mapping[str, Any]) -> Iterator[Line]:
         yield from self._outcome(data, data["item"])
@@ -134,7 +134,7 @@ class Narrator:
         status = data["status"]
         shown = "ignored" if data.get("ignored") else status
         where = data["host"] + (f" -> {data['delegate']}" if data.get("delegate") else "")
-        line: Line = [(shown, f"  {shown:<11}"), ("", where)]
+        line: Line = [(shown, f"  {shown:<12}"), ("", where)]
         if item is not None:
             line += [("dim", "  ("), ("item", item), ("dim", ")")]
         if data["seconds"] >= 0.05:

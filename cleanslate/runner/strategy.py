@@ -60,7 +60,7 @@ class Executor(Protocol):
 INTERRUPTED = "the run was stopped before this step"
 
 
-@dataclass
+@dataclass(eq=False)
 class Lane:
     """One host's program under way: its generator, and the work it waits for."""
 
@@ -119,7 +119,7 @@ def run_linear(executor: Executor, lanes: list[Lane]) -> None:
         work = first.work
         assert work is not None
         group = [lane for lane in waiting if _same(lane.work, work)]
-        _run_group(executor, group, work)
+        _run_group(executor, group, work, lanes)
         if executor.ended():
             return
         if executor.over_limit():
@@ -135,7 +135,7 @@ def _same(one: Work | None, other: Work) -> bool:
     return one is not None and one.position == other.position and one.step is other.step
 
 
-def _run_group(executor: Executor, group: list[Lane], work: Work) -> None:
+def _run_group(executor: Executor, group: list[Lane], work: Work, lanes: list[Lane]) -> None:
     hosts = [lane.state.name for lane in group]
     if executor.runs_once(hosts[0], work):
         executor.announce(work, hosts[:1])
@@ -150,7 +150,11 @@ def _run_group(executor: Executor, group: list[Lane], work: Work) -> None:
     fatal = failed and executor.fatal(work)
     for lane, done in zip(group, outcomes, strict=True):
         lane.send(done)
-    if fatal:
+    if executor.must_drain():
+        # Whoever was stopped in the middle of the step is on its way to its `always` parts; the others are sent there.
+        unwinding = [lane for lane, done in zip(group, outcomes, strict=True) if done.result.failed]
+        _fail_all([lane for lane in lanes if lane not in unwinding], INTERRUPTED, rescuable=False)
+    elif fatal:
         _fail_all(group, "another host failed, and any_errors_fatal is set")
 
 
@@ -201,6 +205,8 @@ def run_free(executor: Executor, lanes: list[Lane]) -> None:
             done = executor.execute(lane.state.name, work)
             executor.finished(lane.program, work, done)
             lane.send(done)
+            if executor.stopping and done.result.failed:
+                drained.add(lane.state.name)  # stopped in the middle of the step: it unwinds by itself
 
     futures = [executor.pool.submit(whole, lane) for lane in lanes]
     wait(futures)

@@ -11,12 +11,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cleanslate.errors import InputError
+from cleanslate.errors import InputError, Origin
 from cleanslate.inventory import host_layers, inventory_variables
 from cleanslate.model import Host, Inventory, Play, Role, Step
 from cleanslate.render import OMIT, Renderer, Variables
@@ -106,6 +106,7 @@ class VariableWorld:
         self._run_info = dict(run_info)
         self._inventory_layers: dict[str, Layers] = {}
         self._renderers: dict[tuple[Path, ...], Renderer] = {}
+        self.note: Callable[[str, Origin | None], None] = lambda text, origin: None  # set by whoever can tell people
         self._learned: dict[int, Mapping[str, Any]] = {}
         self.learn_secrets(settings.extra_vars)
 
@@ -137,7 +138,11 @@ class VariableWorld:
                 return [place for folder in folders for place in (folder / kind, folder)]
 
             self._renderers[folders] = Renderer(
-                lookup_paths=paths, secrets=self.secrets, decrypt=self.settings.decrypt, used=self.settings.used
+                lookup_paths=paths,
+                secrets=self.secrets,
+                decrypt=self.settings.decrypt,
+                used=self.settings.used,
+                note=lambda text, origin: self.note(text, origin),
             )
         return self._renderers[folders]
 

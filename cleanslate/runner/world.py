@@ -34,6 +34,8 @@ class World:
         self.secrets = secrets
         self.stop_requested = threading.Event()
         self.draining = False  # `always` parts are running after a stop; they may wait and retry
+        self._warned: set[tuple[str, str]] = set()
+        variables.note = self.warning
         self.last_step: str | None = None  # the last one started before a stop
         self.step_ids: dict[int, int] = {}
         self.scope: PlayScope | None = None  # of the play that runs now
@@ -85,7 +87,10 @@ class World:
         )
 
     def warning(self, text: str, origin: Any = None) -> None:
-        """Something people should know that stops nothing."""
+        """Something people should know that stops nothing; told once, however many hosts meet it."""
+        if (text, str(origin)) in self._warned:
+            return
+        self._warned.add((text, str(origin)))
         self.bus.emit("run.warning", text=text, origin=str(origin) if origin else None)
 
     # ------------------------------------------------------------------ stopping

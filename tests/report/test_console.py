@@ -49,14 +49,14 @@ def told(*events, **options):
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({}, "  ok         a"),
-        ({"status": "changed", "changes": ["write /x"], "seconds": 2.5}, "  changed    a  2.50s  write /x"),
-        ({"status": "changed", "changes": ["one", "two", "three"]}, "  changed    a  one (+2 more)"),
-        ({"status": "skipped"}, "  skipped    a"),
-        ({"status": "unknown", "changes": ["run x"]}, "  unknown    a  run x"),
-        ({"delegate": "pve"}, "  ok         a -> pve"),
-        ({"status": "failed", "ignored": True}, "  ignored    a"),
-        ({"seconds": 75}, "  ok         a  1m15s"),
+        ({}, "  ok          a"),
+        ({"status": "changed", "changes": ["write /x"], "seconds": 2.5}, "  changed     a  2.50s  write /x"),
+        ({"status": "changed", "changes": ["one", "two", "three"]}, "  changed     a  one (+2 more)"),
+        ({"status": "skipped"}, "  skipped     a"),
+        ({"status": "unknown", "changes": ["run x"]}, "  unknown     a  run x"),
+        ({"delegate": "pve"}, "  ok          a -> pve"),
+        ({"status": "failed", "ignored": True}, "  ignored     a"),
+        ({"seconds": 75}, "  ok          a  1m15s"),
     ],
 )
 def test_one_line_for_each_host(change, line):
@@ -131,7 +131,7 @@ def test_a_loop_shows_its_items_and_not_its_sum():
         ("item.finished", {**item, "item": "y", "status": "changed"}),
         ("host.finished", {**DONE, "status": "changed", "result": {"results": [{}, {}]}}),
     )
-    assert ["  ok         a  (x)", "  changed    a  (y)"] == text.splitlines()[2:]
+    assert ["  ok          a  (x)", "  changed     a  (y)"] == text.splitlines()[2:]
 
 
 def test_progress_elsewhere_than_on_a_terminal_is_a_line_now_and_then():
@@ -157,7 +157,7 @@ def test_progress_on_a_terminal_is_rewritten_in_place(monkeypatch):
     text = stream.getvalue()
     live = next(line for line in text.splitlines() if "xxx" in line)
     assert len(live) < 40
-    assert "\x1b[1A\x1b[J  ok         a\n" in text
+    assert "\x1b[1A\x1b[J  ok          a\n" in text
 
 
 def test_json_output_is_one_event_a_line():
