@@ -22,7 +22,6 @@ from cleanslate.errors import Unreachable as UnreachableError
 from cleanslate.model import Answer, Diff, Result, Status
 from cleanslate.steps.contract import Change, Flow, Outcome, SetFacts, StepArguments, StepContext, StepType
 
-
 _RACES = 20  # as many hosts may edit one file at once before the last of them gives up
 
 
