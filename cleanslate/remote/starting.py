@@ -21,7 +21,12 @@ _HISTORY = 20
 
 def start(wanted, via, keep_logs):
     """Have the keeper start it; gives the state that the keeper wrote."""
-    launch_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + os.urandom(2).hex()
+    now = time.time()
+    launch_id = "%s.%03d-%s" % (
+        time.strftime("%Y%m%dT%H%M%S", time.gmtime(now)),
+        now * 1000 % 1000,
+        os.urandom(2).hex(),
+    )
     log, link = _prepare_log(wanted, launch_id, keep_logs)
     how = _via(via)
     before = server_state.read(wanted.name)
@@ -92,7 +97,7 @@ def _prepare_log(wanted, launch_id, keep_logs):
 
 
 def _prune_logs(folder, name, most):
-    pattern = re.compile(re.escape(name) + r"-(?:before-)?\d{8}T\d{6}-[0-9a-f]{4}\.log")
+    pattern = re.compile(re.escape(name) + r"-(?:before-)?\d{8}T\d{6}\.\d{3}-[0-9a-f]{4}\.log")
     kept = [entry for entry in os.listdir(folder) if pattern.fullmatch(entry)]
     kept.sort(key=lambda entry: entry.replace("-before", ""))
     for entry in kept[: max(0, len(kept) - most)]:
