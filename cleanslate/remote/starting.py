@@ -21,32 +21,9 @@ _HISTORY = 20
 
 def start(wanted, via, keep_logs):
     """Have the keeper start it; gives the state that the keeper wrote."""
-    now = time.time()
-    launch_id = "%s.%03d-%s" % (
-        time.strftime("%Y%m%dT%H%M%S", time.gmtime(now)),
-        now * 1000 % 1000,
-        os.urandom(2).hex(),
-    )
+    launch_id = _new_id()
     log, link = _prepare_log(wanted, launch_id, keep_logs)
     how = _via(via)
-    before = server_state.read(wanted.name)
-    state = {
-        "name": wanted.name,
-        "launch_id": launch_id,
-        "argv": wanted.argv,
-        "env_digest": launch_spec.digest(wanted.identity()["env"]),
-        "chdir": wanted.chdir,
-        "log": log,
-        "log_link": link,
-        "port": wanted.port,
-        "engine": wanted.engine,
-        "user": wanted.user,
-        "via": how,
-        "identity": wanted.identity(),
-        "boot_id": server_state.boot_id(),
-        "pid_namespace": server_state.pid_namespace(),
-        "history": _history(before),
-    }
     place = server_state.path(wanted.name)
     end = place.with_suffix(".end")
     with contextlib.suppress(FileNotFoundError):
@@ -62,12 +39,37 @@ def start(wanted, via, keep_logs):
         "nice": wanted.nice,
         "umask": wanted.umask,
         "log": log,
-        "state": state,
+        "state": dict(_state(wanted, launch_id), log=log, log_link=link, via=how),
         "state_file": str(place),
         "end": str(end),
     }
     _run_keeper(what, how)
     return _await(wanted, place, end, launch_id)
+
+
+def _new_id():
+    """Time and four letters; ids in order of their text are in order of their time."""
+    now = time.time()
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now))
+    return "%s.%03d-%s" % (stamp, now * 1000 % 1000, os.urandom(2).hex())
+
+
+def _state(wanted, launch_id):
+    """What is known of a launch before it happens; the keeper adds pid, start, group, session and itself."""
+    return {
+        "name": wanted.name,
+        "launch_id": launch_id,
+        "argv": wanted.argv,
+        "env_digest": launch_spec.digest(wanted.identity()["env"]),
+        "chdir": wanted.chdir,
+        "port": wanted.port,
+        "engine": wanted.engine,
+        "user": wanted.user,
+        "identity": wanted.identity(),
+        "boot_id": server_state.boot_id(),
+        "pid_namespace": server_state.pid_namespace(),
+        "history": _history(server_state.read(wanted.name)),
+    }
 
 
 def _history(before):

@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 
 from cleanslate.errors import CallFailed, StepFailed, suggest
 from cleanslate.model import Answer, Diff
+from cleanslate.steps._engines import ENGINES
 from cleanslate.steps.contract import (
     Behaviour,
     Change,
@@ -23,7 +24,6 @@ from cleanslate.steps.contract import (
     Text,
 )
 
-ENGINES = ("sglang", "vllm", "llama.cpp", "tgi", "triton", "ollama", "transformers", "http")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
 # `--api-key`, HF_TOKEN; not `--tokenizer-path`, MAX_TOKENS or TOKENIZERS_PARALLELISM
 _HIDDEN = re.compile(r"(?:^|[_-])(?:api_?key|key|token|secret|password|credentials?)$", re.IGNORECASE)

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 
 from cleanslate.errors import CallFailed, StepFailed, suggest
 from cleanslate.model import Answer
+from cleanslate.steps._engines import ENGINES, PHASES, STATIC
 from cleanslate.steps.contract import (
     Behaviour,
     Change,
@@ -21,13 +22,7 @@ from cleanslate.steps.contract import (
     Text,
     as_flag,
 )
-from cleanslate.steps.launch_server import ENGINES
 
-_STATIC = ("/v1/models", "/models", "/get_model_info", "/model_info", "/get_server_info", "/ping", "/version", "/info")
-_PHASES = (
-    *("start", "distributed", "load", "after load", "memory", "capture", "warm-up"),
-    *("compile", "serve", "download"),
-)
 _SAVED = ("died", "fatal", "worker", "silent", "mute", "foreign", "timeout")
 
 
@@ -166,14 +161,14 @@ def _sentence(args: Arguments, seen: Answer) -> str:
 def _check(literal: Mapping[str, Any]) -> Sequence[tuple[str, str, str | None]]:
     found: list[tuple[str, str, str | None]] = []
     path, engine, silence = literal.get("health_path"), literal.get("engine"), literal.get("silence")
-    if isinstance(path, str) and path.rstrip("/") in _STATIC:
+    if isinstance(path, str) and path.rstrip("/") in STATIC:
         what = f"{path} answers 200 during warm-up and with a dead engine, so it proves nothing"
         found.append(("health_path", what, "leave it out: the engine's profile knows the path that does"))
     if isinstance(engine, str) and "{{" not in engine and engine not in ENGINES:
         found.append(("engine", f'no engine is called "{engine}"', suggest(engine, ENGINES) or ", ".join(ENGINES)))
-    strange = [str(phase) for phase in silence or () if str(phase) not in _PHASES] if isinstance(silence, dict) else []
+    strange = [str(phase) for phase in silence or () if str(phase) not in PHASES] if isinstance(silence, dict) else []
     for phase in strange:
-        found += [("silence", f'no phase is called "{phase}"', suggest(phase, _PHASES) or ", ".join(_PHASES))]
+        found += [("silence", f'no phase is called "{phase}"', suggest(phase, PHASES) or ", ".join(PHASES))]
     return found
 
 

@@ -7,6 +7,7 @@ import pytest
 from cleanslate.remote.logfile import Log
 from cleanslate.remote.profiles import PROFILES
 from cleanslate.remote.startup import Startup
+from cleanslate.steps._engines import ENGINES, PHASES, STATIC
 
 
 def started(engine, texts, **options):
@@ -139,6 +140,12 @@ def test_profiles_are_complete_and_their_patterns_compile(engine):
         re.compile(pattern)
         assert hint
     assert profile["health"]["path"] not in profile["static"]
+
+
+def test_what_steps_know_of_the_engines_is_what_the_profiles_say():
+    phases = {phase["name"] for profile in PROFILES.values() for phase in profile["phases"]}
+    static = {path for profile in PROFILES.values() for path in profile["static"]} - {"/"}
+    assert (set(PROFILES), phases, static) == (set(ENGINES), set(PHASES), set(STATIC))
 
 
 # --------------------------------------------------------------------------- following the file
