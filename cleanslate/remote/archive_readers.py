@@ -5,6 +5,7 @@ import stat as st
 import subprocess
 import tempfile
 import time
+from contextlib import contextmanager
 
 from cleanslate.remote.registry import Failed
 
@@ -43,6 +44,20 @@ class Member:
         return Member(name, self.kind, self.size, self.mode, self.mtime, self.target, self._opener, self.owner)
 
 
+@contextmanager
+def undamaged():
+    """Say of an archive that breaks off or is garbled that it is damaged."""
+    import lzma
+    import tarfile
+    import zipfile
+    import zlib
+
+    try:
+        yield
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise Failed("wrong", f"the archive is damaged: {error}") from None
+
+
 def members(archive):
     """(Ansible's name for what handles it, its members) of an archive that can be read from any place."""
     start = archive.read(8)
@@ -56,8 +71,7 @@ def members(archive):
 def _tar_members(archive, kind):
     import tarfile
 
-    if kind == "zst":
-        archive = _by_zstd(archive)
+    archive = _by_zstd(archive) if kind == "zst" else archive
     try:
         tar = tarfile.open(fileobj=archive, mode="r:*" if kind != "zst" else "r:")  # noqa: SIM115 - as long as it is read
     except (tarfile.TarError, EOFError, OSError) as error:
@@ -67,10 +81,9 @@ def _tar_members(archive, kind):
             made = _tar_member(tar, info)
             if made is not None:
                 yield made
-    except (tarfile.TarError, EOFError) as error:
-        raise Failed("wrong", f"the archive is damaged: {error}") from None
     finally:
         tar.close()
+        archive.close()
 
 
 def _tar_member(tar, info):
@@ -113,11 +126,7 @@ def _by_zstd(archive):
 def _zip_members(archive):
     import zipfile
 
-    try:
-        packed = zipfile.ZipFile(archive)
-    except zipfile.BadZipFile as error:
-        raise Failed("wrong", f"the archive is damaged: {error}") from None
-    with packed:
+    with zipfile.ZipFile(archive) as packed:
         for info in packed.infolist():
             mode = info.external_attr >> 16
             moment = time.mktime((*info.date_time, 0, 0, -1))

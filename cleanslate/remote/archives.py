@@ -8,7 +8,7 @@ import stat as st
 import tempfile
 
 from cleanslate.remote import atomic, attributes, files
-from cleanslate.remote.archive_readers import members
+from cleanslate.remote.archive_readers import members, undamaged
 from cleanslate.remote.oserrors import told
 from cleanslate.remote.paths import expand, info_of, kind_of
 from cleanslate.remote.registry import Failed, changes, reads
@@ -29,7 +29,7 @@ def survey(call, path, source=None, **options):
     """
     path = expand(path)
     differing, names, count = [], [], 0
-    with _opened(call, source) as archive:
+    with _opened(call, source) as archive, undamaged():
         handler, found = members(archive)
         for member in _chosen(found, options):
             names.append(member.name)
@@ -49,7 +49,7 @@ def unpack(call, path, source=None, **options):
         raise Failed("missing", f"the folder {path} does not exist, so nothing can be unpacked there")
     base, names, changed = os.path.realpath(path), [], 0
     folders = []
-    with _opened(call, source) as archive:
+    with _opened(call, source) as archive, undamaged():
         handler, found = members(archive)
         for member in _chosen(found, options):
             if call.left() <= 0 or call.cancelled.is_set():

@@ -92,7 +92,7 @@ def write(path, source, wanted, *, keep_backup=False, expect_digest=None, valida
 def _existing(path):
     try:
         info = os.stat(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     if stat.S_ISDIR(info.st_mode):
         raise Failed("wrong", f"{path} is a folder, so no file can be written there")

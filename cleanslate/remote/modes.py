@@ -47,11 +47,11 @@ def mode_number(text, current=0, directory=False, mask=None):
 def _operate(bits, who, operator, permissions, directory, mask):
     everyone = not who or "a" in who
     result = bits
-    for shift, letter, special in ((6, "u", 0o4000), (3, "g", 0o2000), (0, "o", 0)):
+    for shift, letter, special in ((6, "u", 0o4000), (3, "g", 0o2000), (0, "o", 0o1000)):
         if not everyone and letter not in who:
             continue
         value = _permission_bits(permissions, bits, directory) << shift
-        if "s" in permissions:
+        if "s" in permissions and letter != "o":
             value |= special
         if not who:
             value &= ~mask
