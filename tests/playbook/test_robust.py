@@ -33,14 +33,20 @@ TEXTS = [
     "web[0]",
 ]
 
-scalars = st.none() | st.booleans() | st.integers(-9, 999) | st.floats(0, 9) | st.sampled_from(TEXTS)
-keys = (
-    st.sampled_from(WORDS)
-    | st.sampled_from(TYPES)
-    | st.sampled_from(ARGUMENTS)
-    | st.sampled_from(TEXTS)
-    | st.integers(0, 3)
-)
+SCALARS = [*TEXTS, None, True, False, 0, 7, 644, 1.5]
+KEYS = [*WORDS, *TYPES, *ARGUMENTS, *TEXTS, 0, True]
+
+
+def scalar(index: int) -> object:
+    return SCALARS[index]
+
+
+def key(index: int) -> object:
+    return KEYS[index]
+
+
+scalars = st.integers(0, len(SCALARS) - 1).map(scalar)
+keys = st.integers(0, len(KEYS) - 1).map(key)  # not sampled_from, whose long repr Hypothesis warns of
 values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=4), max_leaves=25
 )
