@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import platform
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from invoke import Task
 
+import cleanslate
 from cleanslate.cli.invoke_parser import OptionalPositional, extend_parser
 from cleanslate.errors import CleanslateError, InputError
 
@@ -80,6 +83,15 @@ def _guarded(body: Callable[..., Any]) -> Callable[..., Any]:
         except BrokenPipeError:
             sys.stderr.close()
             code = 0
+        except Exception:  # noqa: BLE001 - whatever it is, people must be told that it is not theirs
+            traceback.print_exc()
+            print(
+                "error: this is a fault of cleanslate, not of your input; please report it with the lines above\n"
+                f"and these: cleanslate {cleanslate.__version__}, Python {platform.python_version()}, "
+                f"{platform.platform()}",
+                file=sys.stderr,
+            )
+            code = 1
         if code:
             raise SystemExit(code)
 

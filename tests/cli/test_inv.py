@@ -1,0 +1,211 @@
+"""The command line as people use it: exit codes, what goes where, help, and every option documented."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cleanslate.cli import namespace
+
+REPOSITORY = Path(__file__).parents[2]
+PLAY = """\
+# Say hello.
+- name: Hello
+  hosts: all
+  gather_facts: false
+  tasks:
+    - name: Say it
+      debug: {msg: "hello {{ who }}"}
+      tags: say
+"""
+
+
+def inv(*words, cwd=REPOSITORY, **environment):
+    """Run inv in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "cleanslate.cli", *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        cwd=cwd,
+        env={**os.environ, "NO_COLOR": "1", **environment},
+    )
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A repository of somebody else's: a playbook, an inventory, no more."""
+    (tmp_path / "playbooks").mkdir()
+    (tmp_path / "playbooks" / "hello.yml").write_text(PLAY)
+    (tmp_path / "hosts").write_text("alpha ansible_connection=local\nbeta ansible_connection=local\n")
+    (tmp_path / "invoke.yaml").write_text("cleanslate:\n  inventory: hosts\n  runs: records\n")
+    return tmp_path
+
+
+def test_a_playbook_by_name_with_the_repository_s_own_settings(project):
+    """It works in any repository that has playbooks; the record goes where its settings say."""
+    done = inv("play", "hello", "-e", "who=you", cwd=project)
+    assert 0 == done.returncode, done.stderr
+    assert "hello you" in done.stdout
+    assert 1 == len(list((project / "records").iterdir()))
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["play", "helo"], 64, 'did you mean "hello"?'),
+        (["play", "hello", "-l", "gamma", "-e", "who=x"], 64, '"gamma" matches no host'),
+        (["play", "hello", "-e", "who"], 64, "-e"),
+        (["play", "hello", "-e", "@nosuch.yml"], 64, "nosuch.yml"),
+        (["play", "hello", "--output", "jason"], 64, "console, plain, json, quiet"),
+        (["play", "hello", "--chek"], 64, "--chek"),
+        (["play"], 64, "name"),
+        (["pley", "hello"], 64, "pley"),
+        (["show", "last"], 64, "there are no runs"),
+        (["steps", "copi"], 64, 'did you mean "copy"?'),
+        (["run", "all"], 64, "two dashes"),
+        (["lab", "upp"], 64, 'did you mean "up"?'),
+        (["explain", "who", "alpha"], 64, 'nothing defines "who"'),
+    ],
+)
+def test_wrong_input_is_64_and_says_what_would_be_right(project, words, code, said):
+    """Nothing is contacted; the message goes to standard error."""
+    done = inv(*words, cwd=project)
+    assert code == done.returncode, done.stdout + done.stderr
+    assert said in done.stderr
+    assert not (project / "records").exists()
+
+
+def test_all_mistakes_are_told_at_once(project):
+    """Of the playbook and of the inventory."""
+    (project / "playbooks" / "bad.yml").write_text(
+        "- hosts: all\n  tasks:\n    - coppy: {src: a}\n    - copy: {sorce: a, dest: /b}\n"
+        "    - debug: {}\n      whn: x\n"
+    )
+    done = inv("play", "bad", cwd=project)
+    assert 64 == done.returncode
+    for said in ("bad.yml:3:7", 'did you mean "copy"?', "bad.yml:4:", 'did you mean "src"?', 'did you mean "when"?'):
+        assert said in done.stderr
+    assert "no host was contacted" in done.stderr
+
+
+def test_a_failed_host_is_2(project):
+    """And an ignored failure is none."""
+    (project / "playbooks" / "f.yml").write_text("- {hosts: all, gather_facts: false, tasks: [{fail: {}}]}\n")
+    assert 2 == inv("play", "f", cwd=project).returncode
+
+
+def test_an_unreachable_host_is_4(project):
+    """Nobody listens on the port."""
+    (project / "far").write_text("far ansible_host=127.0.0.1 ansible_port=1\n")
+    (project / "playbooks" / "f.yml").write_text("- {hosts: all, gather_facts: false, tasks: [{ping: {}}]}\n")
+    done = inv("play", "f", "-i", "far", cwd=project)
+    assert 4 == done.returncode, done.stdout
+    assert "unreachable" in done.stdout
+
+
+def test_json_output_is_events_only(project):
+    """Standard output holds one event a line and nothing else."""
+    done = inv("play", "hello", "-e", "who=you", "--output", "json", cwd=project)
+    kinds = [json.loads(line)["kind"] for line in done.stdout.splitlines()]
+    assert ("run.started", "run.finished") == (kinds[0], kinds[-1])
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--list-hosts", "alpha"),
+        ("--list-tasks", "Say it"),
+        ("--list-tags", "tags: [say]"),
+        ("--syntax-check", "hello"),
+    ],
+)
+def test_listing_runs_nothing(project, option, said):
+    """Each shows what it is for, and leaves no record."""
+    done = inv("play", "hello", option, "-e", "who=x", cwd=project)
+    assert 0 == done.returncode, done.stderr
+    assert said in done.stdout
+    assert not (project / "records").exists()
+
+
+@pytest.mark.parametrize("words", [["plays"], ["steps"], ["runs"], ["inventory"], ["lint"]])
+def test_every_listing_takes_json(project, words):
+    """And prints nothing else."""
+    done = inv(*words, "--json", cwd=project)
+    json.loads(done.stdout)
+
+
+def test_a_command_on_hosts(project):
+    """What stands behind the two dashes runs on each; its output and exit code are shown."""
+    done = inv("run", "all", "--", "echo", "a b", "$HOME_less", cwd=project)
+    assert 0 == done.returncode, done.stderr
+    assert 2 == done.stdout.count("a b $HOME_less\n")
+    assert 2 == done.stdout.count("rc=0")
+    failed = inv("run", "alpha", "--", "echo sad >&2; exit 3", cwd=project)
+    assert 2 == failed.returncode
+    assert "rc=3" in failed.stdout
+    assert "sad" in failed.stdout
+
+
+def test_show_tells_a_run_again(project):
+    """By `last`, from the record alone."""
+    inv("play", "hello", "-e", "who=you", cwd=project)
+    shown = inv("show", cwd=project)
+    assert 0 == shown.returncode, shown.stderr
+    assert "hello you" in shown.stdout
+    assert "hello" in inv("runs", cwd=project).stdout
+
+
+def test_explain_names_every_definition_and_the_winner(project):
+    """Lowest first; -e wins."""
+    (project / "group_vars").mkdir()
+    (project / "group_vars" / "all.yml").write_text("who: everybody\n")
+    done = inv("explain", "who", "alpha", "-e", "who=me", cwd=project)
+    assert 0 == done.returncode, done.stderr
+    lines = done.stdout.splitlines()
+    assert '"everybody"' in lines[0]
+    assert "group_vars/all.yml:1:1" in lines[1]
+    assert 'wins  "me"' == lines[2]
+
+
+def test_help_behind_a_task(project):
+    """`inv play --help` documents the task instead of looking for a playbook of that name."""
+    done = inv("play", "--help", cwd=project)
+    assert 0 == done.returncode
+    assert "--extra-vars" in done.stdout
+
+
+def test_every_task_and_option_is_documented():
+    """A task has a sentence, an option has one too."""
+    for name, task in namespace.tasks.items():
+        assert (task.__doc__ or "").strip().endswith("."), name
+        for argument in task.get_arguments():
+            assert argument.help, f"{name} {argument.name}"
+
+
+def test_plain_invoke_has_the_same_tasks():
+    """`invoke TASK` works as `inv TASK` in the repository."""
+    command = [str(Path(sys.executable).parent / "invoke"), "steps", "debug"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, timeout=60)
+    assert 0 == done.returncode, done.stderr
+    assert done.stdout.startswith("# debug")
+
+
+def test_a_listing_does_not_pay_for_ssh(project):
+    """`inv plays` imports neither fabric nor pydantic nor jinja2."""
+    code = (
+        "import sys; sys.argv = ['inv', 'plays']\n"
+        "import runpy\n"
+        "try: runpy.run_module('cleanslate.cli', run_name='__main__')\n"
+        "except SystemExit: pass\n"
+        "dear = ('fabric', 'paramiko', 'pydantic', 'jinja2', 'rich', 'structlog')\n"
+        "print([name for name in dear if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=project, timeout=60)
+    assert "[]" == done.stdout.splitlines()[-1], done.stderr
