@@ -116,7 +116,8 @@ def expanding_word(text: str) -> str:
     for match in _VARIABLE.finditer(rest):
         name = match[1] or match[2]
         parts.append(shlex.quote(rest[at : match.start()]) if rest[at : match.start()] else "")
-        parts.append(f'"${{{name}-\\{match[0]}}}"')
+        unset = match[0].replace("}", "\\}")
+        parts.append(f'"${{{name}-\\{unset}}}"')
         at = match.end()
     tail = rest[at:]
     return "".join(parts) + (shlex.quote(tail) if tail or not any(parts) else "")
