@@ -7,8 +7,10 @@ import importlib.util
 import pkgutil
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cleanslate.steps.contract import StepType
+if TYPE_CHECKING:
+    from cleanslate.steps.contract import StepType
 
 _NOT_STEPS = frozenset({"contract", "registry"})
 _PREFIXES = ("ansible.builtin.", "ansible.legacy.", "cleanslate.")
@@ -35,6 +37,8 @@ def canonical(name: str) -> str | None:
 @cache
 def step_type(name: str) -> StepType:
     """The step type of a canonical name. A Python keyword is a file with a trailing underscore (`assert_.py`)."""
+    from cleanslate.steps.contract import StepType  # brings pydantic, which names alone do not need
+
     package = __package__ or "cleanslate.steps"
     file = name if importlib.util.find_spec(f"{package}.{name}") else f"{name}_"
     module = importlib.import_module(f"{package}.{file}")
