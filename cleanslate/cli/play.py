@@ -7,14 +7,17 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cleanslate.cli.settings import Settings, find_playbook
 from cleanslate.errors import InputError, Problems
 from cleanslate.model import Inventory, Playbook, SourceMap
 from cleanslate.redaction import Secrets
+
+if TYPE_CHECKING:
+    from cleanslate.record.provenance import Provenance
 
 Decrypt = Callable[[str], str]
 
@@ -144,7 +147,7 @@ def vault_of(options: PlayOptions, secrets: Secrets) -> Decrypt | None:
 
 def _run(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
     from cleanslate.connect.connections import RunConnections
-    from cleanslate.record import RunRecord, new_run_id
+    from cleanslate.record import Collector, RunRecord, new_run_id
     from cleanslate.report import reporter
     from cleanslate.runner.run import run_playbook, who
     from cleanslate.runner.settings import RunSettings
@@ -152,6 +155,10 @@ def _run(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
     run_id = new_run_id(loaded.playbook.path.stem)
     asker = _Asker()
     become_password = asker.become_password(loaded.secrets) if options.ask_become_pass else None
+    connection_vars = _connection_vars(options, loaded.secrets)
+    known = _provenance(loaded, options, settings, who())
+    record = RunRecord(settings.runs, run_id, known.facts)
+    collector = Collector(record, known, loaded.secrets)
     run_settings = RunSettings(
         base=settings.root,
         check=options.check,
@@ -164,21 +171,20 @@ def _run(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
         confirm_steps=options.step,
         force_handlers=options.force_handlers,
         extra_vars=loaded.extra_vars,
-        connection_vars=_connection_vars(options, loaded.secrets),
+        connection_vars=connection_vars,
         become=True if options.become else None,
         become_user=options.become_user,
         verbosity=options.verbose,
         ask=asker if sys.stdin.isatty() else None,
         decrypt=loaded.decrypt,
+        used=collector.used,
     )
-    facts = _facts(loaded, options, settings, who())
-    record = RunRecord(settings.runs, run_id, facts)
     connections = RunConnections(
         accept_new_host_keys=options.accept_new_host_keys or settings.accept_new_host_keys,
         become_password=become_password,
     )
     shown = reporter(options.output, sys.stdout, verbosity=options.verbose, show_diff=options.diff)
-    listeners: list[Callable[[Any], None]] = [record, shown]
+    listeners: list[Callable[[Any], None]] = [collector, record, shown]
     if options.verbose:
         from cleanslate.report.log import EventLog
 
@@ -192,10 +198,12 @@ def _run(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
             secrets=loaded.secrets,
             listeners=listeners,
             run_id=run_id,
-            info={key: facts[key] for key in ("argv", "user", "controller", "commit")},
+            info={key: known.facts[key] for key in ("argv", "user", "controller", "commit")},
+            watch=collector.watch,
         )
     finally:
         connections.close()
+        collector.close()
         record.close()
     return outcome.exit_code
 
@@ -255,11 +263,15 @@ class _Asker:
         return ask
 
 
-def _facts(loaded: Loaded, options: PlayOptions, settings: Settings, user: str) -> dict[str, Any]:
+def _provenance(loaded: Loaded, options: PlayOptions, settings: Settings, user: str) -> Provenance:
     """What the record keeps of how the run was started."""
-    from cleanslate.record.provenance import provenance
+    from cleanslate.record import provenance
 
-    return {
+    loaded.secrets.learn(loaded.extra_vars)
+    known = provenance(
+        settings.root, loaded.playbook, loaded.inventory, loaded.extra_vars, loaded.secrets, asdict(options)
+    )
+    known.facts = {
         "playbook": str(loaded.playbook.path),
         "started_at": time.time(),
         "argv": loaded.secrets.redact(sys.argv[1:]),
@@ -267,5 +279,6 @@ def _facts(loaded: Loaded, options: PlayOptions, settings: Settings, user: str) 
         "controller": socket.gethostname(),
         "cwd": str(Path.cwd()),
         "check": options.check,
-        **provenance(settings.root, loaded.playbook, loaded.inventory, loaded.extra_vars, loaded.secrets),
+        **known.facts,
     }
+    return known

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cleanslate.errors import InputError, suggest
 from cleanslate.model import Event
+from cleanslate.record.outputs import put_back
+from cleanslate.record.writing import VERSION
+
+_HEAD = 4096  # bytes that are read for a list; a summary is longer only with hundreds of hosts
 
 
 @dataclass(frozen=True)
@@ -25,31 +31,103 @@ class RunSummary:
     seconds: float | None
     check: bool
     user: str
+    controller: str = ""
+    hosts: list[str] = field(default_factory=list)
+    rerun_of: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The playbook's name, as `inv play` takes it."""
+        return os.path.basename(self.playbook).rpartition(".")[0] or self.playbook  # noqa: PTH119 - for ten thousand
 
 
-def list_runs(runs: Path) -> list[RunSummary]:
-    """All runs, the newest first; a folder that is no record is passed over."""
+@dataclass(frozen=True)
+class Wanted:
+    """Which runs to list. Texts are patterns with wildcards; `since` is seconds since the epoch."""
+
+    playbook: str | None = None
+    host: str | None = None
+    outcome: str | None = None
+    since: float | None = None
+
+    def takes(self, run: RunSummary) -> bool:
+        """Whether a run is one of them. A run that has not ended has the outcome `none`."""
+        if self.since is not None and run.started_at < self.since:
+            return False
+        if self.playbook and not _like(self.playbook, run.name, run.playbook):
+            return False
+        if self.outcome and not _like(self.outcome, run.outcome or "none"):
+            return False
+        return not self.host or _like(self.host, *run.hosts)
+
+
+def _like(pattern: str, *texts: str) -> bool:
+    return any(fnmatch.fnmatchcase(text, pattern) for text in texts)
+
+
+def list_runs(runs: Path, wanted: Wanted | None = None, *, count: int | None = None) -> list[RunSummary]:
+    """Runs, the newest first; a folder that is no record is passed over. Stops reading at `count`."""
+    wanted = wanted or Wanted()
+    found: list[RunSummary] = []
+    for run in walk_runs(runs):
+        if wanted.takes(run):
+            found.append(run)
+            if count is not None and len(found) >= count:
+                break
+    return found
+
+
+def walk_runs(runs: Path) -> Iterator[RunSummary]:
+    """Every run, the newest first, each read when it is asked for."""
     if not runs.is_dir():
-        return []
-    found = [_summary(folder) for folder in sorted(runs.iterdir(), reverse=True) if (folder / "run.json").is_file()]
-    return [summary for summary in found if summary is not None]
-
-
-def _summary(folder: Path) -> RunSummary | None:
+        return
+    handle = os.open(runs, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        facts = read_run(folder)
-    except InputError:
+        for name in sorted(os.listdir(handle), reverse=True):  # noqa: PTH208 - relative to the open folder, for speed
+            summary = _summary(runs, name, handle)
+            if summary is not None:
+                yield summary
+    finally:
+        os.close(handle)
+
+
+def _summary(runs: Path, name: str, handle: int) -> RunSummary | None:
+    """The summary from the first line of run.json; from all of it where it was written differently."""
+    try:
+        file = os.open(f"{name}/run.json", os.O_RDONLY | os.O_CLOEXEC, dir_fd=handle)
+    except OSError:
         return None
+    try:
+        head = os.read(file, _HEAD)
+    finally:
+        os.close(file)
+    end = head.find(b",\n")
+    try:
+        facts = json.loads(head[:end] + b"}")["summary"] if end > 0 else None
+    except (ValueError, KeyError, TypeError):
+        facts = None
+    if not isinstance(facts, dict):
+        try:
+            facts = read_run(runs / name)
+        except InputError:
+            return None
+    return _as_summary(facts, runs / name)
+
+
+def _as_summary(facts: Mapping[str, Any], folder: Path) -> RunSummary:
     return RunSummary(
-        id=str(facts.get("id", folder.name)),
+        id=str(facts.get("id") or folder.name),
         folder=folder,
-        playbook=str(facts.get("playbook", "")),
+        playbook=str(facts.get("playbook") or ""),
         started_at=float(facts.get("started_at") or 0),
         outcome=facts.get("outcome"),
         exit_code=facts.get("exit_code"),
         seconds=facts.get("seconds"),
         check=bool(facts.get("check")),
-        user=str(facts.get("user", "")),
+        user=str(facts.get("user") or ""),
+        controller=str(facts.get("controller") or ""),
+        hosts=list(facts.get("hosts") or ()),
+        rerun_of=facts.get("rerun_of"),
     )
 
 
@@ -62,54 +140,76 @@ def read_run(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path} cannot be read: {error}") from None
     if not isinstance(facts, dict):
         raise InputError(f"{path} is not a run's record")
+    if isinstance(facts.get("version"), int) and facts["version"] > VERSION:
+        raise InputError(f"{path} was written by a newer cleanslate", fix="update this one")
+    facts.pop("summary", None)
     return facts
 
 
-def read_events(folder: Path) -> Iterator[Event]:
-    """The events in order; a last line that was cut off by a crash ends them quietly."""
-    with (folder / "events.jsonl").open(encoding="utf-8", errors="replace") as lines:
+def read_events(folder: Path, *, whole: bool = True) -> Iterator[Event]:
+    """The events in order; a last line that was cut off by a crash ends them quietly.
+
+    With `whole`, long outputs are read back from their files; without, they stay references, for those who only count.
+    """
+    try:
+        lines = (folder / "events.jsonl").open(encoding="utf-8", errors="replace")
+    except FileNotFoundError:  # killed before its first event
+        return
+    with lines:
         for line in lines:
             try:
                 data = json.loads(line)
             except ValueError:
                 return
+            if whole and '"__output__"' in line:
+                data = put_back(data, folder)
             yield Event(str(data.pop("kind")), data, float(data.pop("at")))
 
 
 def find_run(runs: Path, wanted: str) -> Path:
     """The folder of a run: an id, a unique prefix of one, `last`, `last-good`, `last-failed`, or `PLAYBOOK@-N`."""
-    summaries = list_runs(runs)
-    if not summaries:
+    if (Path(wanted) / "run.json").is_file():
+        return Path(wanted).absolute()
+    if "@" in wanted or wanted in _RELATIVE:
+        return _relative(runs, wanted)
+    names = sorted(entry.name for entry in runs.iterdir() if not entry.name.startswith(".")) if runs.is_dir() else []
+    if not names:
         raise InputError(f"there are no runs in {runs}")
-    if "@" in wanted or wanted.startswith("last"):
-        return _relative(summaries, wanted)
-    exact = [summary for summary in summaries if summary.id == wanted]
-    near = exact or [summary for summary in summaries if summary.id.startswith(wanted)]
+    near = [wanted] if wanted in names else [name for name in names if name.startswith(wanted)]
+    near = [name for name in near if (runs / name / "run.json").is_file()]
     if len(near) == 1:
-        return near[0].folder
+        return runs / near[0]
     if near:
-        ids = ", ".join(summary.id for summary in near[:3])
+        ids = ", ".join(near[:3])
         raise InputError(f'"{wanted}" could be {len(near)} runs: {ids}{", ..." if len(near) > 3 else ""}')
-    raise InputError(f'there is no run "{wanted}"', fix=suggest(wanted, [s.id for s in summaries]) or "see `inv runs`")
+    hint = suggest(wanted, [*names[-500:], *_RELATIVE])
+    raise InputError(f'there is no run "{wanted}"', fix=hint or "see `inv runs`")
 
 
-def _relative(summaries: list[RunSummary], wanted: str) -> Path:
+_RELATIVE = ("last", "last-good", "last-failed")
+
+
+def _relative(runs: Path, wanted: str) -> Path:
     name, at, back = wanted.partition("@")
-    chosen = summaries
-    if at:
-        if name:
-            chosen = [summary for summary in summaries if Path(summary.playbook).stem == name]
-        if not back.lstrip("-").isdigit():
-            raise InputError(f'"{wanted}": after @ stands how far to go back, as in {name or "restart"}@-2')
-        index = abs(int(back))
-        index = index - 1 if index else 0
-    else:
-        keep = {"last": None, "last-good": True, "last-failed": False}
-        if wanted not in keep:
-            raise InputError(f'there is no run "{wanted}"', fix=suggest(wanted, keep))
-        if keep[wanted] is not None:
-            chosen = [one for one in summaries if one.outcome and (one.outcome == "ok") == keep[wanted]]
-        index = 0
-    if index >= len(chosen):
-        raise InputError(f'there is no run "{wanted}": {len(chosen)} of the {len(summaries)} runs match')
-    return chosen[index].folder
+    if at and not back.lstrip("-").isdigit():
+        raise InputError(f'"{wanted}": after @ stands how far to go back, as in {name or "restart"}@-2')
+    index = max(1, abs(int(back))) - 1 if at else 0
+    seen = 0
+    for run in walk_runs(runs):
+        if _is_meant(run, name if at else "", "" if at else wanted):
+            if seen == index:
+                return run.folder
+            seen += 1
+    raise InputError(f'there is no run "{wanted}": {seen} of the {_count(walk_runs(runs))} runs match')
+
+
+def _is_meant(run: RunSummary, playbook: str, relative: str) -> bool:
+    if playbook and run.name != playbook:
+        return False
+    if relative in ("", "last"):
+        return True
+    return run.outcome is not None and (run.outcome == "ok") == (relative == "last-good")
+
+
+def _count(runs: Iterable[RunSummary]) -> int:
+    return sum(1 for _ in runs)

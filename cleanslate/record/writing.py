@@ -5,15 +5,23 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import threading
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from cleanslate.model import Event
+from cleanslate.record.outputs import LONG, Outputs
 
 VERSION = 1
 """The version of the record's form; readers refuse a higher one."""
+
+SUMMARY = (
+    *("id", "playbook", "started_at", "outcome", "exit_code", "seconds", "check"),
+    *("user", "controller", "hosts", "rerun_of"),
+)
+"""What lists show; it stands in the first line of run.json, so that a list need not read the rest."""
 
 
 def new_run_id(playbook: str, now: datetime | None = None) -> str:
@@ -30,24 +38,32 @@ class RunRecord:
         self.run_id = run_id
         self.folder = runs / run_id
         self.folder.mkdir(parents=True, mode=0o700)
+        self._lock = threading.Lock()
         self._facts: dict[str, Any] = {"version": VERSION, "id": run_id, **facts, "outcome": None}
+        self._outputs = Outputs(self.folder)
         self._write_facts()
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_EXCL | os.O_CLOEXEC
         self._events = os.open(self.folder / "events.jsonl", flags, 0o600)
 
     def __call__(self, event: Event) -> None:
         """Append one event in one write; a reader, or a crash, never sees half of an earlier one."""
-        line = json.dumps({"at": round(event.at, 4), "kind": event.kind, **event.data}, ensure_ascii=False)
-        _write_all(self._events, line.encode("utf-8", "backslashreplace") + b"\n")
-        if event.kind == "run.finished":
+        line = _line(event.at, event.kind, event.data)
+        if len(line) > LONG:
+            line = _line(event.at, event.kind, self._outputs.taken_out(event.data))
+        _write_all(self._events, line)
+        if event.kind == "play.started":
+            known = self._facts.get("hosts") or []
+            if not set(event.data["hosts"]) <= set(known):
+                self.note(hosts=list(dict.fromkeys([*known, *event.data["hosts"]])))
+        elif event.kind == "run.finished":
             ended = {key: event.data[key] for key in ("outcome", "exit_code", "seconds", "recap", "stopped_at")}
-            self._facts |= {**ended, "ended_at": event.at}
-            self._write_facts()
+            self.note(**ended, ended_at=event.at)
 
     def note(self, **facts: Any) -> None:
-        """Add facts that became known while the run went (GPU names, versions)."""
-        self._facts |= facts
-        self._write_facts()
+        """Add facts that became known while the run went (GPU names, versions); from any thread."""
+        with self._lock:
+            self._facts |= facts
+            self._write_facts()
 
     def close(self) -> None:
         """Close the event file."""
@@ -60,11 +76,26 @@ class RunRecord:
         part = self.folder / ".run.json.part"
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
-            text = json.dumps(self._facts, indent=2, ensure_ascii=False, default=str)
-            _write_all(descriptor, text.encode("utf-8", "backslashreplace") + b"\n")
+            _write_all(descriptor, facts_text(self._facts).encode("utf-8", "backslashreplace"))
         finally:
             os.close(descriptor)
         part.replace(self.folder / "run.json")
+
+
+def facts_text(facts: Mapping[str, Any]) -> str:
+    """run.json: the summary in the first line, then one fact a line."""
+    summary = {key: facts.get(key) for key in SUMMARY}
+    rest = (f"{json.dumps(key)}: {_json(value)}" for key, value in facts.items())
+    return ",\n".join(['{"summary": ' + _json(summary), *rest]) + "\n}\n"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _line(at: float, kind: str, data: Mapping[str, Any]) -> bytes:
+    text = json.dumps({"at": round(at, 4), "kind": kind, **data}, ensure_ascii=False)
+    return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from cleanslate.errors import RenderError, suggest
 from cleanslate.model import SourceText, origin_of
 from cleanslate.render.frames import Frame, current, stack
-from cleanslate.render.lookups import Lookups, find_lookup
+from cleanslate.render.lookups import ACTING, Lookups, find_lookup
 from cleanslate.render.marks import Undefined
 from cleanslate.render.registry import short_name, takes_undefined
 from cleanslate.render.renderer import Renderer
@@ -61,6 +61,8 @@ def run_lookup(name: str, terms: list[Any], options: Mapping[str, Any], *, folde
     """Run a lookup in the template under way; RenderError says what it wanted."""
     function = find_lookup(name)
     frame = current()
+    if not frame.renderer.outside and short_name(name) in ACTING:
+        raise RenderError(f'lookup "{short_name(name)}" is not run only to look')
     for option in [option for option in options if option not in function.options]:  # Ansible takes no notice of them
         hint = suggest(option, function.options)
         what = f'lookup "{short_name(name)}" has no option "{option}"'

@@ -29,6 +29,7 @@ class Renderer:
 
     `secrets` is told of secrets that lookups make; `decrypt` opens vault envelopes that the `file` lookup meets;
     `note` is told (text, origin) of what works but should be written otherwise, `used` of every file that is read.
+    Without `outside`, lookups that run, make or ask for something are refused: for those who only want to look.
     """
 
     def __init__(
@@ -39,12 +40,14 @@ class Renderer:
         decrypt: Callable[[str], str] | None = None,
         note: Callable[[str, Origin | None], None] | None = None,
         used: Callable[[Path], None] | None = None,
+        outside: bool = True,
     ) -> None:
         self.secrets = secrets
         self.decrypt = decrypt
         self._lookup_paths = lookup_paths
         self._note = note
         self.used = used or (lambda _path: None)
+        self.outside = outside
 
     # ------------------------------------------------------------------ what others call
 

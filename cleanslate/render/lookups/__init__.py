@@ -27,6 +27,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "chance": ("password", "random_choice"),
     "web": ("url",),
 }
+ACTING = frozenset(("pipe", "lines", "password", "random_choice", "url"))
+"""Lookups that run a program, make something, or ask over the network."""
 REFUSED = {
     "config": "this is not Ansible, so its settings do not exist; put the value into a variable",
 }
