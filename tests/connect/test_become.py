@@ -66,7 +66,7 @@ def sudo(tmp_path):
     return Sudo(folder)
 
 
-@pytest.fixture(params=["ssh", "local"])
+@pytest.fixture(params=["ssh", pytest.param("local", marks=pytest.mark.slow)])
 def address(request, tmp_path, sudo, monkeypatch):
     """A target whose PATH has our sudo first."""
     path = f"{sudo.path.parent}:{SYSTEM_PATH}"

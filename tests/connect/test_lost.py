@@ -186,6 +186,7 @@ def controller(server, script):
     )
 
 
+@pytest.mark.slow
 def test_nothing_is_left_after_losses(server, tmp_path, sshd, leftovers):
     """Killed sessions, killed agents and a vanished server leave no thread, descriptor or process here."""
     connections = RunConnections()

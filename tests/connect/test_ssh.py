@@ -56,6 +56,7 @@ def test_through_a_jump_host(sshd, server, connections, configure):
     assert 1 == len(re.findall("Accepted publickey", server.log.read_text()))
 
 
+@pytest.mark.slow
 def test_through_two_jump_hosts_that_are_shared(sshd, server, tmp_path, connections, configure):
     """Two hosts behind the same chain use one connection to each hop."""
     with Sshd(tmp_path / "second") as second:
@@ -109,7 +110,7 @@ def test_a_proxy_command_that_fails_is_quoted(connections, configure):
 # ---------------------------------------------------------------------- logging in
 
 
-@pytest.mark.parametrize("kind", ["rsa", "ecdsa", "ed25519"])
+@pytest.mark.parametrize("kind", [pytest.param("rsa", marks=pytest.mark.slow), "ecdsa", "ed25519"])
 def test_default_keys_are_tried(tmp_path, own_home, connections, kind):
     """~/.ssh/id_*, without naming them."""
     key = make_key(own_home / ".ssh" / f"id_{kind}", kind=kind)
@@ -352,6 +353,7 @@ def test_a_call_with_a_shorter_deadline_is_unreachable_by_then(connections, serv
         os.kill(server.pid, signal.SIGCONT)
 
 
+@pytest.mark.slow
 def test_failures_leave_nothing(sshd, tmp_path, configure, leftovers):
     """Refused, unknown, silent and unauthorized servers leave no thread, descriptor or process."""
     configure("Host proxied\n  ProxyCommand sleep 60\n")

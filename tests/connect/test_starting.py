@@ -16,6 +16,7 @@ from tests.sshd import Sshd, descendants
 
 INSTALLED = sorted(Path("~/.pyenv/versions").expanduser().glob("3.*/bin/python3"))
 MINOR = {path: int(path.parts[-3].split(".")[1]) for path in INSTALLED}
+OTHERS = [pytest.param(path, marks=pytest.mark.slow) for path in INSTALLED if MINOR[path] >= 8]
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_nothing_secret_is_on_the_command_line(server, connections):
     assert (True, False) == (b"zlib.decompress" in command_line, b"trial_calls" in command_line)
 
 
-@pytest.mark.parametrize("python", [sys.executable, *(path for path in INSTALLED if MINOR[path] >= 8)])
+@pytest.mark.parametrize("python", [sys.executable, *OTHERS])
 def test_every_python_from_3_8_on_will_do(sshd, connections, python):
     """Calls, bytes and commands work in it."""
     target = connections.target(sshd.address(python=str(python)))

@@ -157,6 +157,7 @@ def test_what_is_left_running_holds_nothing_up(left_running):
         os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_something_left_running_that_never_stops_talking():
     """It is let go after a while."""
     answer = run(command="(while :; do echo x; sleep 0.02; done) & echo $! >&2")
