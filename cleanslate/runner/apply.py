@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Mapping
@@ -164,7 +165,8 @@ def _call(change: Change, context: StepContext, target: Target, deadline: float)
     except OSError as error:
         raise StepFailed(f"{change.save} cannot be written here: {error.strerror}") from error
     finally:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is gone already, or its folder never was one
+            part.unlink()
     return answer
 
 

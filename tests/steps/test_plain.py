@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from cleanslate.errors import NoPython
@@ -32,7 +34,7 @@ CASES = [
     ("shell", {"cmd": "cat; pwd", "chdir": "/", "stdin": "given"}),
     ("shell", {"cmd": "exit 4"}),
     ("script", {"cmd": "s.sh one 'two  three' $COLOUR"}),
-    ("script", {"cmd": "s.py a", "executable": "python3"}),
+    ("script", {"cmd": "s.py a", "executable": sys.executable}),
     ("script", {"cmd": "fails.sh", "chdir": "/"}),
 ]
 
