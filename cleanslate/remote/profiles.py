@@ -12,6 +12,10 @@ probe      how to let it generate, tried in order until one is not 404 or 405
 workers    titles of the processes of which there must be one for each rank
 fatal      [pattern, hint]: lines after which it never becomes ready
 allows     environment variables that skip a check of the context length
+load       where it tells how many requests it has, tried in order: {path, form, names, off}. The sum of the names is
+           what is in flight. `off` is what to do where the path is not there.
+accepts    where it tells how many tokens a verify step of speculation gives: {path, form, names, combine}. One name is
+           the value itself; of two, both counted since the start, it is 1 + first / second.
 
 Patterns are Python regular expressions, searched in text that was split at CR and LF alike. Sources: sglang
 http_server.py, engine.py and the logs in PR#5893, PR#10741; vllm's start-up logs and PR#51317; GPU facts 81 to 99.
@@ -129,6 +133,23 @@ PROFILES = {
             *_COMMON,
         ],
         "allows": ["SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"],
+        # num_reqs counts the waiting ones too; the gauges of /metrics are set once in many steps, so they come last.
+        "load": [
+            {"path": "/v1/loads", "form": "json", "names": ["num_running_reqs", "num_waiting_reqs"]},
+            {"path": "/get_load", "form": "json", "names": ["num_reqs"]},
+            {
+                "path": "/metrics",
+                "form": "prometheus",
+                "names": ["sglang:num_running_reqs", "sglang:num_queue_reqs"],
+                "off": "launch it with --enable-metrics",
+            },
+        ],
+        "accepts": {
+            "path": "/get_server_info",
+            "form": "json",
+            "names": ["avg_spec_accept_length"],
+            "combine": "mean",
+        },
         "shallow": ["SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION"],
     },
     "vllm": {
@@ -197,6 +218,19 @@ PROFILES = {
             *_COMMON,
         ],
         "allows": ["VLLM_ALLOW_LONG_MAX_MODEL_LEN"],
+        "load": [
+            {
+                "path": "/metrics",
+                "form": "prometheus",
+                "names": ["vllm:num_requests_running", "vllm:num_requests_waiting"],
+                "off": "its statistics are switched off (--disable-log-stats)",
+            },
+        ],
+        "accepts": {
+            "path": "/metrics",
+            "form": "prometheus",
+            "names": ["vllm:spec_decode_num_accepted_tokens_total", "vllm:spec_decode_num_drafts_total"],
+        },
     },
     "llama.cpp": {
         "flags": {
@@ -216,6 +250,14 @@ PROFILES = {
         "health": {"path": "/health", "seconds": 30},
         "static": ["/v1/models", "/props"],
         "probe": [{"path": "/completion", "body": {"prompt": "1 2 3 4", "n_predict": 4}}, *_OPENAI],
+        "load": [
+            {
+                "path": "/metrics",
+                "form": "prometheus",
+                "names": ["llamacpp:requests_processing", "llamacpp:requests_deferred"],
+                "off": "launch it with --metrics",
+            },
+        ],
         "fatal": [
             [r"error loading model|failed to load model|unable to load model", "the model file cannot be read"],
             [r"cudaMalloc failed|unable to allocate .* buffer", "a GPU had too little free memory"],
@@ -252,6 +294,9 @@ PROFILES = {
         "health": {"path": "/health", "seconds": 30},
         "static": ["/info", "/ping"],
         "probe": [{"path": "/generate", "body": {"inputs": "1 2 3 4", "parameters": {"max_new_tokens": 4}}}, *_OPENAI],
+        "load": [
+            {"path": "/metrics", "form": "prometheus", "names": ["tgi_batch_current_size", "tgi_queue_size"]},
+        ],
         "fatal": [
             [
                 r"Shard \d+ failed to start|Shard complete standard error output",

@@ -12,3 +12,5 @@ STATIC = (
     *("/props", "/v2", "/v2/health/live", "/api/version"),
 )
 """Paths that answer 200 during warm-up and with a dead engine."""
+LOAD = ("sglang", "vllm", "llama.cpp", "tgi")
+"""Engines that tell how many requests they have."""

@@ -28,6 +28,8 @@ class Door(ThreadingHTTPServer):
         self.options = options
         self.state = "starting"
         self.served = 0
+        self.running = 0
+        self.counting = threading.Lock()
 
     def open(self) -> None:
         """Listen, and serve in a thread of its own."""
@@ -70,6 +72,14 @@ class Handler(BaseHTTPRequestHandler):
         elif path in _SERVER_INFO:
             internal = {"avg_spec_accept_length": answers.accept_length(options)}
             self._json(200, {**vars(options), "internal_states": [internal], "version": "0.0.0+lab"})
+        elif path == "/get_load":
+            load = {"dp_rank": 0, "num_reqs": self.server.running, "num_waiting_reqs": 0, "num_tokens": 0}
+            self._json(200, [load])
+        elif path == "/metrics" and options.enable_metrics:
+            gauges = {"num_running_reqs": self.server.running, "num_queue_reqs": 0}
+            label = f'{{model_name="{options.served_model_name}"}}'
+            text = "".join(f"sglang:{name}{label} {float(number)}\n" for name, number in gauges.items())
+            self._send(200, text.encode(), "text/plain")
         else:
             self._json(404, {"detail": "Not Found"})
 
@@ -96,7 +106,13 @@ class Handler(BaseHTTPRequestHandler):
                 f"{self.server.options.context_length} tokens. You requested a total of {asked} tokens."
             )
             return
-        self._generate(path, body)
+        with self.server.counting:
+            self.server.running += 1
+        try:
+            self._generate(path, body)
+        finally:
+            with self.server.counting:
+                self.server.running -= 1
 
     def _generate(self, path: str, body: dict[str, Any]) -> None:
         options, began = self.server.options, time.monotonic()
