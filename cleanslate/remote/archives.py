@@ -85,8 +85,8 @@ def _opened(call, source):
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise Failed("refused", f"{source} cannot be read: {reason_of(error)}") from None
     with response:
-        if response.status != 200:
-            raise Failed("refused", f"{source} answers {response.status} {response.reason}")
+        if response.code != 200:
+            raise Failed("refused", f"{source} answers {response.code} {response.reason}")
         return _seekable(response, source)
 
 

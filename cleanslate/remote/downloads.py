@@ -31,7 +31,7 @@ def fetch(call, url, path, name=None, checksum=None, backup=False, unsafe=False,
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise Failed("refused", f"{url} cannot be read: {reason_of(error)}", status=-1) from None
     with response:
-        status = response.status  # file: addresses have none
+        status = response.code  # file: addresses have none
         if status not in (None, 200):
             raise Failed("refused", f"{url} answers {status} {response.reason or ''}".rstrip(), status=status)
         place = place_of(path, _named(response) or name)

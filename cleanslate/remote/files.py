@@ -5,7 +5,6 @@ is what a writing step reads first: what is there, and what it would become.
 """
 
 import os
-import shutil
 import stat as st
 import time
 
@@ -235,6 +234,8 @@ def remove(call, path):
     if info is None:
         return {"path": path, "removed": False}
     if st.S_ISDIR(info.st_mode):
+        import shutil  # brings every compression along, and most runs remove no folder
+
         shutil.rmtree(path)
     else:
         os.unlink(path)

@@ -2,7 +2,6 @@
 
 import contextlib
 import grp
-import mimetypes
 import os
 import pwd
 import stat as st
@@ -125,6 +124,8 @@ def _guess(path, info):
             start = file.read(_SNIFFED)
     except OSError:
         return "unknown", "unknown"
+    import mimetypes
+
     named = mimetypes.guess_type(path)[0]
     for charset in ("us-ascii", "utf-8"):
         try:

@@ -73,7 +73,7 @@ def open_url(url, data, method, options, timeout):
         request.add_unredirected_header("Authorization", _basic(user, password))
     jar, opener = _opener(request, options)
     response = _try(opener, request, timeout)
-    if getattr(response, "status", None) == 401 and user is not None and not request.has_header("Authorization"):
+    if response.code == 401 and user is not None and not request.has_header("Authorization"):
         proof = _proof(response.headers.get("WWW-Authenticate", ""), request, user, password)
         if proof:
             response.close()
@@ -120,8 +120,8 @@ def _answer(response, url, options):
     kind = headers.get("content-type", "").lower()
     wanted = options.get("body") == "always" or any(word in kind for word in _JSON)
     answer = {
-        "status": response.status or 200,  # file: addresses have none
-        "reason": response.reason,
+        "status": response.code or 200,  # file: addresses have none
+        "reason": getattr(response, "reason", None),
         "url": final,
         "redirected": final != url,
         "headers": headers,
