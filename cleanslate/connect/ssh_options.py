@@ -29,6 +29,7 @@ WITHOUT_EFFECT = {
     )
 }  # fmt: skip
 
+_SEVERAL_FILES = ("userknownhostsfile", "globalknownhostsfile")
 _FLAGS_WITHOUT_EFFECT = "46aCKMnNqTtvxXY"
 _FLAG_OPTIONS = {"J": "ProxyJump", "i": "IdentityFile", "p": "Port", "l": "User", "F": "ConfigFile"}
 
@@ -63,7 +64,9 @@ def _option(text: str, variable: str, origin: Origin | None) -> tuple[str, str]:
     name, separator, value = text.partition("=")
     if not separator or " " in name.strip():
         name, _, value = text.strip().partition(" ")
-    name, value = name.strip(), value.strip().strip('"')
+    name, value = name.strip(), value.strip()
+    if name.lower() not in _SEVERAL_FILES:  # there quotes say where one file's name ends
+        value = value.strip('"')
     known = {**UNDERSTOOD, **WITHOUT_EFFECT}
     if name.lower() not in known:
         near = suggest(name, known.values()) or "reach the host through ~/.ssh/config or without it"

@@ -39,6 +39,8 @@ HYPERVISOR = Address("pve", host="10.0.0.1", user="root")
         ({"ansible_ssh_common_args": "-o userknownhostsfile=/dev/null -i /k -p 24 -l you -F /c"},
          Address("web", ssh_options=(("UserKnownHostsFile", "/dev/null"), ("IdentityFile", "/k"), ("Port", "24"),
                                      ("User", "you"), ("ConfigFile", "/c")))),
+        ({"ansible_ssh_common_args": """-o 'UserKnownHostsFile="/a b/known" /c' -o IdentityFile='"/a b/key"'"""},
+         Address("web", ssh_options=(("UserKnownHostsFile", '"/a b/known" /c'), ("IdentityFile", "/a b/key")))),
         ({"ansible_connection": "pct", "vmid": 101}, Address("web", kind="pct", vmid=101, via=HYPERVISOR)),
         ({"ansible_connection": "community.proxmox.proxmox_pct_remote", "vmid": "101"},
          Address("web", kind="pct", vmid=101, via=HYPERVISOR)),

@@ -175,9 +175,9 @@ def test_openssh_reads_the_same(configure, own_home):
 def test_known_hosts_files(own_home):
     """Several of them, none, and the home folder's token."""
     found = settings_of(
-        Address("web", ssh_options=(("UserKnownHostsFile", "/a %d/b"), ("GlobalKnownHostsFile", "none")))
+        Address("web", ssh_options=(("UserKnownHostsFile", '/a %d/b "/c d"'), ("GlobalKnownHostsFile", "none")))
     )
-    assert (Path("/a"), own_home / "b") == found.known_hosts
+    assert (Path("/a"), own_home / "b", Path("/c d")) == found.known_hosts
 
 
 @pytest.mark.parametrize(
