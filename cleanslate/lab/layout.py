@@ -89,5 +89,6 @@ class Layout:
             "LANG": "C.UTF-8",
             "TMPDIR": str(self.machine(machine) / "tmp"),
             "XDG_STATE_HOME": str(self.home(machine) / ".local" / "state"),
+            "CLEANSLATE_LEASES": str(self.home(machine) / ".local" / "state" / "cleanslate" / "leases"),
             "LD_LIBRARY_PATH": str(self.libraries),  # an empty libnvidia-ml.so.1 hides a real NVML
         }

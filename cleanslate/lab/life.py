@@ -23,6 +23,7 @@ from cleanslate.lab.room import smi_client
 
 _SERVER_PORT = 30000
 _PATIENCE = 20.0
+_REAPED_WITHIN = 0.3
 
 
 class LabError(Exception):
@@ -169,6 +170,10 @@ def _kill(layout: Layout) -> None:
                 os.kill(pid, signal.SIGKILL)
         if time.monotonic() > deadline:
             raise LabError(f"processes of the lab do not die: {', '.join(map(str, pids))}")
+        time.sleep(0.005)
+    # Its threads and its namespace end a moment after its main thread; where nobody reaps, a dead entry stays.
+    reaped = time.monotonic() + _REAPED_WITHIN
+    while first is not None and stat_fields(first) is not None and time.monotonic() < reaped:
         time.sleep(0.005)
 
 

@@ -89,10 +89,10 @@ _GPU_FIELDS: dict[str, Field] = {
     "utilization.memory": _constant(0, "%"),
     "temperature.gpu": Field("", lambda gpu: 29 + gpu.index % 4),
     "temperature.memory": Field("", lambda gpu: 33 + gpu.index % 4),
-    "power.draw": Field("W", lambda gpu: f"{118.4 if gpu.holders else 76.2:.2f}"),
-    "power.draw.instant": Field("W", lambda gpu: f"{118.4 if gpu.holders else 76.2:.2f}"),
+    "power.draw": Field("W", lambda gpu: f"{118.4 if gpu.used else 76.2:.2f}"),
+    "power.draw.instant": Field("W", lambda gpu: f"{118.4 if gpu.used else 76.2:.2f}"),
     "power.limit": _constant("700.00", "W"),
-    "clocks.sm": Field("MHz", lambda gpu: 1980 if gpu.holders else 345),
+    "clocks.sm": Field("MHz", lambda gpu: 1980 if gpu.used else 345),
     "clocks.mem": _constant(3201, "MHz"),
     "clocks.max.sm": _constant(1980, "MHz"),
     "ecc.mode.current": _constant("Enabled"),
@@ -193,7 +193,7 @@ def _table(gpus: Sequence[Reading]) -> str:
     lines.append(_row("Fan  Temp   Perf          Pwr:Usage/Cap", "          Memory-Usage", "GPU-Util  Compute M."))
     lines.append(rule.replace("-", "="))
     for gpu in gpus:
-        power = 118 if gpu.holders else 76
+        power = 118 if gpu.used else 76
         lines.append(_row(f"{gpu.index:>3}  {NAME:<30}{'On':>4}", f"{gpu.bus} {'Off':>5}", "0"))
         left = f"N/A  {29 + gpu.index % 4:>3}C    P0         {power:>6}W /  700W"
         lines += [_row(left, f"{gpu.used}MiB / {TOTAL_MIB}MiB", "0%      Default"), rule]

@@ -19,9 +19,10 @@ def _enter(pid: int) -> None:
 
     libc = ctypes.CDLL(None, use_errno=True)
     handles = [os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in _NAMESPACES]
+    own = os.open("/proc/self/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+    shared = handles[0] if os.path.samestat(os.fstat(own), os.fstat(handles[0])) else None
     for name, handle in zip(_NAMESPACES, handles, strict=True):
-        own = os.open(f"/proc/self/ns/{name}", os.O_RDONLY)
-        if name == "user" and os.path.samestat(os.fstat(own), os.fstat(handle)):
+        if handle is shared:
             continue  # one's own user namespace cannot be entered again
         if libc.setns(handle, 0) != 0:
             raise OSError(ctypes.get_errno(), f"setns {name}: {os.strerror(ctypes.get_errno())}")
