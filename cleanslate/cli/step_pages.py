@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cleanslate.errors import InputError, suggest
-from cleanslate.steps.contract import StepType
+from cleanslate.steps.contract import StepType, with_descriptions
 from cleanslate.steps.registry import canonical, step_names, step_type
 
 _REFERENCE = "docs/steps"
@@ -56,7 +56,7 @@ def described(step: StepType) -> dict[str, Any]:
 
 def arguments_of(step: StepType) -> Iterator[tuple[str, str, bool, Any, str]]:
     """Each argument: name, type in words, required, default, what it is for; those of the type's own first."""
-    schema = step.arguments.model_json_schema(by_alias=False)
+    schema = with_descriptions(step.arguments).model_json_schema(by_alias=False)
     required = set(schema.get("required", ()))
     own = step.arguments.__annotations__
     for name, entry in sorted(schema.get("properties", {}).items(), key=lambda item: item[0] not in own):

@@ -20,7 +20,7 @@ def _groups(value: Any) -> Any:
 class Arguments(StepArguments):
     """Arguments of add_host: the name, its groups, and any variables."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True, populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="allow", populate_by_name=True, defer_build=True)
 
     name: Text = Field(alias="hostname")
     """The inventory name of the host; `name:port` sets ansible_port too."""

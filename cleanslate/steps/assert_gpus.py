@@ -262,4 +262,5 @@ that wants a reset is the verdict *wedged* (exit 6) with what to do.
     ansible_name=None,
     exclusive=[["used_mib", "used_percent"]],
     observes=True,
+    only_reads=True,
 )

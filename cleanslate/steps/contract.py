@@ -23,10 +23,11 @@ the console, or the playbook's files beyond `context.find_file`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
@@ -38,7 +39,29 @@ from cleanslate.model import Answer, Diff
 class StepArguments(BaseModel):
     """The arguments of a step type, after rendering. Unknown keys are refused; every field has a docstring."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True)
+    # The model is built when it is first used, and its docstrings are read when somebody asks (`with_descriptions`):
+    # most runs use few step types, and none of their documentation.
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
+
+
+def with_descriptions(arguments: type[StepArguments]) -> type[StepArguments]:
+    """The same model, its fields described by the docstrings that stand below them in the source."""
+    import ast
+    import inspect
+    import textwrap
+
+    for model in reversed(arguments.__mro__):
+        if not issubclass(model, StepArguments) or model is StepArguments:
+            continue
+        body = cast("ast.ClassDef", ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]).body
+        for line, below in itertools.pairwise(body):
+            said = below.value if isinstance(below, ast.Expr) else None
+            if isinstance(line, ast.AnnAssign) and isinstance(said, ast.Constant) and isinstance(said.value, str):
+                name = cast("ast.Name", line.target).id
+                if name in arguments.model_fields:
+                    arguments.model_fields[name].description = inspect.cleandoc(said.value)
+    arguments.model_rebuild(force=True)
+    return arguments
 
 
 def as_flag(value: Any) -> Any:
@@ -294,6 +317,7 @@ class StepType:
     observes True: it asserts or waits for the state of the world; in check mode, once earlier steps have foretold
     changes on the same host, it is not run and reported as unknown. once True: it runs once for all hosts that reach it
     together (pause, add_host), as in Ansible.
+    only_reads True: it can change nothing on its target, so a run needs no lease for it.
     check, if given, looks at the literal arguments before a host is touched and yields mistakes as
     (argument name, what, fix).
     """
@@ -315,6 +339,7 @@ class StepType:
     repeatable: bool = True
     foretells: bool = True
     observes: bool = False
+    only_reads: bool = False
     once: bool = False
     ansible_name: str | None = "ansible.builtin"
     aliases: Sequence[str] = ()

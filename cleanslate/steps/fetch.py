@@ -119,4 +119,5 @@ STEP = StepType(
         "remote_checksum": "SHA-1 of the file on the target",
         "md5sum": "MD5 of the file",
     },
+    only_reads=True,
 )

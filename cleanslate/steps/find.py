@@ -138,4 +138,5 @@ STEP = StepType(
         "skipped_paths": "folders that could not be looked at, with the reason",
         "msg": "whether all could be looked at",
     },
+    only_reads=True,
 )

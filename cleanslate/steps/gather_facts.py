@@ -30,4 +30,5 @@ STEP = StepType(
 """,
     returns=setup.STEP.returns,
     notes="See setup for what is gathered.",
+    only_reads=True,
 )

@@ -95,4 +95,5 @@ a container the driver's list of processes is empty, so holders outside of it ar
         "failed_to_read": "why nothing could be read, or null",
     },
     ansible_name=None,
+    only_reads=True,
 )

@@ -31,4 +31,5 @@ STEP = StepType(
   ping:
 """,
     returns={"ping": "the word that came back"},
+    only_reads=True,
 )

@@ -11,7 +11,7 @@ from cleanslate.steps.contract import Behaviour, Flag, Outcome, SetFacts, StepAr
 class Arguments(StepArguments):
     """Arguments of set_fact: any names, and `cacheable`."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     cacheable: Flag = False
     """Also keep the variables as facts, under ansible_facts."""

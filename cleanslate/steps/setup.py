@@ -78,4 +78,5 @@ They are read from files and system calls in one round trip; no program is start
 Facts: {", ".join(f"`ansible_{name}`" for name in _FACTS.split())}; one for each interface (`ansible_eth0`), and those
 of the firmware (`ansible_product_name`, `ansible_system_vendor`, `ansible_bios_version`, ...). Facts about block
 devices and LVM, and those of the tools facter and ohai, are not gathered.""",
+    only_reads=True,
 )

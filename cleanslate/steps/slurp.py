@@ -44,4 +44,5 @@ STEP = StepType(
         "encoding": "always base64",
         "source": "the file's path",
     },
+    only_reads=True,
 )

@@ -66,4 +66,5 @@ STEP = StepType(
             "charset attributes attr_flags version lnk_source lnk_target` and the single permission bits (`rusr` ...)"
         )
     },
+    only_reads=True,
 )

@@ -152,4 +152,5 @@ STEP = StepType(
         "not mean that a server works: `wait_healthy` waits until one answers."
     ),
     observes=True,
+    only_reads=True,
 )

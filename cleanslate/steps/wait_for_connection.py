@@ -63,4 +63,5 @@ STEP = StepType(
 """,
     returns={"elapsed": "whole seconds waited"},
     observes=True,
+    only_reads=True,
 )

@@ -235,4 +235,5 @@ dies under load is another matter: verify with real requests (measure_server).
     ansible_name=None,
     any_of=[["name", "port", "engine"]],
     check=_check,
+    only_reads=True,
 )

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from cleanslate.model import Status
+from cleanslate.steps.contract import with_descriptions
 from cleanslate.steps.registry import canonical, step_names, step_type
 from tests.steps.examples import FIXTURES, KEYWORDS, Example
 
@@ -24,7 +25,9 @@ every_example = pytest.mark.parametrize("example", step_names(), indirect=True)
 @every_step_type
 def test_it_says_what_it_is_what_it_takes_and_what_it_gives(name):
     found = step_type(name)
-    undocumented = [field for field, info in found.arguments.model_fields.items() if not info.description]
+    undocumented = [
+        field for field, info in with_descriptions(found.arguments).model_fields.items() if not info.description
+    ]
     assert (found.name, undocumented) == (name, [])
     assert found.summary.endswith(".")
     assert found.returns or not found.on_target
