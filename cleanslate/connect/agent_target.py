@@ -7,6 +7,7 @@ import io
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -22,6 +23,7 @@ from cleanslate.connect.bootstrap import (
     why_not_started,
 )
 from cleanslate.connect.client import AgentClient, NotSent, Request
+from cleanslate.connect.lease import LEASE_KINDS, Ticket, refused
 from cleanslate.connect.plain import PlainRun
 from cleanslate.connect.stream import Link, Stream
 from cleanslate.connect.target import Address, Become
@@ -74,6 +76,7 @@ class AgentTarget:
         self._no_python: NoPython | None = None
         self._plain: set[PlainRun] = set()
         self._cancels = 0
+        self.ticket: Ticket | None = None  # what must be held there before anything is called
 
     # ------------------------------------------------------------------ calls
 
@@ -98,11 +101,36 @@ class AgentTarget:
             client = self._agent(request, until)
             self._stop_if_cancelled(cancels)
             try:
-                return client.call(request, until)
+                return self._leased_call(client, request, until)
             except NotSent:
                 lost += self._drop(client)
                 if lost > 1:
                     raise Unreachable(f"{self.address.name}: the connection was lost again at once") from None
+
+    def _leased_call(self, client: AgentClient, request: Request, until: float) -> Answer:
+        """Make a call once the machine's lease is held; LeaseHeld when it is somebody else's, or was taken away."""
+        if self.ticket is None:
+            return client.call(request, until)
+        lease, known = self.ticket.wanted(client.leased)
+        try:
+            answer = client.call(replace(request, lease=lease), until)
+        except CallFailed as failure:
+            if failure.kind in LEASE_KINDS:
+                raise refused(self.address.name, failure) from None
+            client.leased = known  # whatever else went wrong, went wrong after that
+            raise
+        client.leased = known
+        return answer
+
+    def let_go(self, outcome: str, seconds: float) -> None:
+        """Give the lease back, and tell the machine how the run ended; it finds out by itself if it cannot be told."""
+        client = self._client
+        if client is None or client.leased is None or client.failure is not None:
+            return
+        request = Request("leases.end", {"outcome": outcome}, False, None, None, None)
+        client.leased = None
+        with contextlib.suppress(TargetError, Interrupted, NotSent):
+            client.call(request, time.monotonic() + seconds)
 
     def _stop_if_cancelled(self, cancels: int) -> None:
         """Not to begin what was cancelled while the connection was being opened."""
@@ -158,7 +186,7 @@ class AgentTarget:
     def _start_agent(self, request: Request, until: float) -> AgentClient:
         began = time.monotonic()
         words = Words.new()
-        modules = bundle.closure(request.module)
+        modules = request.modules if self.ticket is None else (*request.modules, *bundle.closure("leases"))
         python, as_code = self._python()
         text = bundle.start_text(modules, words.up, as_code=as_code)
         link = self._slot.get(until - began)

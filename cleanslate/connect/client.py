@@ -41,6 +41,13 @@ class Request:
     blob: bytes | Path | None
     sink: BinaryIO | None
     on_progress: Callable[[Mapping[str, Any]], None] | None
+    lease: Mapping[str, Any] | None = None  # what the agent must hold before it makes the call
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Every module of ours that the call needs on the target."""
+        needed = closure(self.module)
+        return needed if self.lease is None else (*needed, *closure("leases"))
 
     @property
     def module(self) -> str:
@@ -66,6 +73,7 @@ class AgentClient:
         self.where = where
         self.hello: Mapping[str, Any] | None = None
         self.failure: Exception | None = None  # why it is of no use any more
+        self.leased: object = None  # what its agent holds, see Ticket.wanted
         self._stream = stream
         self._up = up
         self._shipped = shipped
@@ -107,7 +115,7 @@ class AgentClient:
                 raise NotSent from self.failure
             self._last_id += 1
             pending = Pending(self._last_id, request.sink, request.on_progress)
-            missing = [name for name in closure(request.module) if name not in self._shipped]
+            missing = [name for name in dict.fromkeys(request.modules) if name not in self._shipped]
             if missing:
                 as_code = self.hello is not None and self.hello["magic"] == MAGIC
                 sizes, data = parcel(missing, as_code=as_code)
@@ -121,6 +129,8 @@ class AgentClient:
                 "read_only": request.read_only,
                 "blob": source.kind,
             }
+            if request.lease is not None:
+                header["lease"] = request.lease
             self._calls[pending.id] = pending
             self._outbox.put((pending, frame(header, source.whole)))
         return pending

@@ -6,9 +6,11 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cleanslate.connect.agent_target import AgentTarget, Passwords
+from cleanslate.connect.lease import Ticket
 from cleanslate.connect.pct import PctLink
 from cleanslate.connect.stream import Link, LocalLink, within
 from cleanslate.connect.target import Address, Become, Connections
@@ -78,14 +80,36 @@ class RunConnections(Connections):
         self._lock = threading.Lock()
         self._slots: dict[Address, LinkSlot] = {}
         self._targets: dict[tuple[Address, Become | None], AgentTarget] = {}
+        self._tickets: dict[Address, Ticket] = {}
 
     def target(self, address: Address, become: Become | None = None) -> AgentTarget:
         """The target at an address; nothing is opened before its first call. One local agent serves all local hosts."""
         key = (_identity(address), become)
         with self._lock:
             if key not in self._targets:
-                self._targets[key] = AgentTarget(address, become, self._slot(key[0]), self._passwords, self._log)
+                made = AgentTarget(address, become, self._slot(key[0]), self._passwords, self._log)
+                made.ticket = self._tickets.get(key[0])
+                self._targets[key] = made
             return self._targets[key]
+
+    def hold(self, address: Address, ticket: Ticket) -> Ticket:
+        """From now on every agent there holds a lease before its first call; gives the ticket that counts.
+
+        Several inventory hosts on one machine share one: the resources of a later one are added to the first.
+        """
+        identity = _identity(address)
+        with self._lock:
+            known = self._tickets.setdefault(identity, ticket)
+            known.resources |= ticket.resources
+            for (where, _), target in self._targets.items():
+                if where == identity:
+                    target.ticket = known
+        return known
+
+    def let_go(self, outcome: str, seconds: float = 3.0) -> None:
+        """Give every lease back, all at once, and tell the machines how the run ended."""
+        held = [target for target in self._all_targets() if target.ticket is not None]
+        _together([partial(target.let_go, outcome, seconds) for target in held])
 
     def _slot(self, address: Address) -> LinkSlot:
         """You hold the lock."""

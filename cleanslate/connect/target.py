@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from cleanslate.connect.lease import Ticket
 from cleanslate.model import Answer
 
 
@@ -90,6 +91,12 @@ class Connections(Protocol):
 
     def target(self, address: Address, become: Become | None = None) -> Target:
         """The target at an address; no network traffic happens before its first call."""
+
+    def hold(self, address: Address, ticket: Ticket) -> Ticket:
+        """Hold a lease there before the next call; gives the ticket that counts for the machine."""
+
+    def let_go(self, outcome: str, seconds: float = 3.0) -> None:
+        """Give every lease back, and tell the machines how the run ended."""
 
     def reset(self, address: Address) -> None:
         """Close the connection to an address, so that the next call opens a new one."""

@@ -2,7 +2,8 @@
 
 A frame is two big-endian 32-bit lengths, that many bytes of JSON, that many bytes of data. The controller sends
 {"modules": {name: [size, is_code]}} with the modules' bytes, compressed; {id, call, arguments, left, read_only, blob}
-where blob is null, "whole" (the data is all of it) or its size (chunks follow); {id, chunk}, {id, end}; {id, cancel}.
+where blob is null, "whole" (the data is all of it) or its size (chunks follow), and with `lease` what must be held
+before the call is made (leases.py); {id, chunk}, {id, end}; {id, cancel}.
 The agent sends {hello}; {id, progress}; {id, credit} (bytes that may follow); {id, chunk} with bulk data; and at last
 {id, answer} or {id, failed: {kind, message, details}}.
 """
@@ -131,6 +132,8 @@ class Agent:
             raise Failed("bug", "there is no call " + header["call"])
         if header["read_only"] and not found.read_only:
             raise Failed("refused", header["call"] + " changes something on the target, and only reading was allowed")
+        if header.get("lease") is not None:
+            __import__("cleanslate.remote.leases", fromlist=["hold"]).hold(call, header["lease"])
         return found(call, **header["arguments"])
 
     def _send_bulk(self, call, bulk):
@@ -194,6 +197,8 @@ class Agent:
             self._stop(call, "lost")
         with self._changed:
             self._changed.wait_for(lambda: not self.calls, GRACE + 2 * SLACK)
+        if "cleanslate.remote.leases" in sys.modules:
+            sys.modules["cleanslate.remote.leases"].let_go("lost")
         os._exit(0)
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cleanslate.errors import CleanslateError, InputError, Origin, RenderError, StepFailed
+from cleanslate.errors import CleanslateError, InputError, LeaseHeld, Origin, RenderError, StepFailed
 from cleanslate.model import Result, Status, Step
 from cleanslate.render import OMIT, free_names, with_items
 from cleanslate.runner.apply import Applied, apply_step, validate
+from cleanslate.runner.background import apply_async
 from cleanslate.runner.context import RunContext
 from cleanslate.runner.reach import target_of
 from cleanslate.runner.variables import Frame, PlayScope
@@ -20,6 +21,7 @@ from cleanslate.steps.registry import step_type
 if TYPE_CHECKING:
     from cleanslate.connect.target import Target
     from cleanslate.render import Variables
+    from cleanslate.runner.leases import Leases
     from cleanslate.runner.world import World
 
 CENSORED = "the output has been hidden: the step says no_log"
@@ -90,7 +92,7 @@ class StepRun:
         if result.status is Status.UNREACHABLE:
             done.ignored = self._quiet_flag(self.words.ignore_unreachable)
         elif result.status is Status.FAILED:
-            done.ignored = self._quiet_flag(self.words.ignore_errors)
+            done.ignored = self._quiet_flag(self.words.ignore_errors) and not lost_lease(result)
         if result.status in (Status.CHANGED, Status.UNKNOWN):
             if self.world.check:
                 self._foretell(done)
@@ -273,19 +275,34 @@ class StepRun:
         self, variables: Variables, arguments: Mapping[str, Any], environment: dict[str, str], delegate: str | None
     ) -> Applied:
         check = self._check(variables)
+        if self.world.leases is not None and self.type.on_target:
+            self._mind_leases(self.world.leases, variables, delegate, check=check)
         context = self._context(variables, environment, delegate)
         try:
-            applied = apply_step(
-                self.type,
-                validate(self.type, arguments),
-                context,
-                self._target(variables, delegate) if self.type.on_target else None,
-                check=check,
-            )
+            valid = validate(self.type, arguments)
+
+            def apply(target: Target | None) -> Applied:
+                return apply_step(self.type, valid, context, target, check=check)
+
+            target = self._target(variables, delegate) if self.type.on_target else None
+            seconds = 0 if target is None or check else self._number(self.words.async_seconds, variables, 0)
+            if target is not None and seconds > 0:
+                poll = self._number(self.words.poll, variables, 15)
+                applied = apply_async(apply, target, seconds, poll, environment, self.world.sleep)
+            else:
+                applied = apply(target)
         except InputError as error:
             raise StepFailed(error.what, fix=error.fix) from None
         self.done.warnings += [text for text in context.warnings if text not in self.done.warnings]
         return applied
+
+    def _mind_leases(self, leases: Leases, variables: Variables, delegate: str | None, *, check: bool) -> None:
+        """Hold the machine that is worked on; tell at once where it could not be reached when it was to be held."""
+        trouble = leases.trouble(delegate or self.host)
+        if trouble is not None and self.step.type != "wait_for_connection":
+            raise trouble
+        if not check:
+            leases.want(self.scope.play, self.type, self._target(variables, delegate))
 
     def _context(self, variables: Variables, environment: dict[str, str], delegate: str | None) -> RunContext:
         timeout = self.words.timeout
@@ -327,6 +344,9 @@ class StepRun:
         if not isinstance(found, bool):
             raise StepFailed(f"{rendered!r} is neither true nor false", fix="write yes or no")
         return found
+
+    def _number(self, value: Any, variables: Variables, default: float) -> float:
+        return default if value is None else float(self.renderer.render(value, variables) or 0)
 
     def _quiet_flag(self, value: Any) -> bool:
         """A flag that is looked at after the step is over: a template that cannot be rendered counts as false."""
@@ -397,7 +417,7 @@ class StepRun:
         return max(0, int(self.renderer.render(self.words.retries, variables))) + 1
 
     def _again(self, result: Result, extra: Mapping[str, Any] | None) -> bool:
-        if result.status is Status.UNKNOWN or result.status is Status.SKIPPED:
+        if result.status in (Status.UNKNOWN, Status.SKIPPED) or lost_lease(result):
             return False
         if not self.words.until:
             return result.failed and self.words.retries is not None
@@ -429,6 +449,11 @@ class StepRun:
                 result.status = Status.FAILED
             elif result.status is Status.FAILED:
                 result.status = Status.CHANGED if result.data.get("changed") else Status.OK
+
+
+def lost_lease(result: Result) -> bool:
+    """Whether a step was refused because somebody else holds the machine."""
+    return result.failed and result.exit_code == LeaseHeld.exit_code
 
 
 def _skipped(condition: Any) -> Result:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cleanslate.errors import CleanslateError
 from cleanslate.model import Keywords, Node, Play, Result, Role, SourceMap, SourceText, Status, Step, walk
 from cleanslate.playbook import inherited_by_include, load_role, load_tasks_file, selected, tasks_file_places
-from cleanslate.runner.execute import Asked, Done, StepRun
+from cleanslate.runner.execute import Asked, Done, StepRun, lost_lease
 from cleanslate.runner.program import Handler, HostFailed, HostProgram, Section, Work
 from cleanslate.runner.variables import Frame, PlayScope, load_vars_files
 from cleanslate.runner.world import CENSORED, World, diffs_of
@@ -236,7 +236,15 @@ class BatchRun:
 
     def execute(self, host: str, work: Work) -> Done:
         """Run work on one host and never raise for what a host does."""
-        return StepRun(self.world, self.scope, work.step, work.frame, host).run()
+        done = StepRun(self.world, self.scope, work.step, work.frame, host).run()
+        if lost_lease(done.result):
+            self.world.lease_lost = True
+        return done
+
+    @property
+    def lease_lost(self) -> bool:
+        """Whether a machine of the run is somebody else's now."""
+        return self.world.lease_lost
 
     def announce(self, work: Work, hosts: list[str]) -> None:
         """Tell that a step starts."""
@@ -253,6 +261,8 @@ class BatchRun:
             section=work.section,
             handler=work.handler,
             hosts=hosts,
+        if self.world.leases is not None:
+            self.world.leases.at(step.title)
         )
 
     def _title(self, work: Work, host: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from cleanslate.model import Block, Node, Result, Role, Status, Step
 from cleanslate.runner.bus import plain
-from cleanslate.runner.execute import Asked, Done
+from cleanslate.runner.execute import Asked, Done, lost_lease
 from cleanslate.runner.state import HostState
 from cleanslate.runner.variables import Frame
 from cleanslate.steps.contract import IncludeRole, IncludeTasks, Meta
@@ -188,7 +188,7 @@ class HostProgram:
             return
         done = yield Work(step, frame, position, section, handler)
         if done.result.failed and not done.ignored:
-            rescuable = done.result.status is Status.FAILED and not self.plan.stopping
+            rescuable = done.result.status is Status.FAILED and not self.plan.stopping and not lost_lease(done.result)
             raise HostFailed(done.result, step, rescuable=rescuable)
         for index, asked in enumerate(done.asked):
             yield from self._follow(step, asked, frame, (*position, index), section, handler=handler)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from cleanslate.errors import InputError
+from cleanslate.errors import InputError, LeaseHeld, RenderError
 from cleanslate.inventory import all_members, match_hosts
 from cleanslate.model import Inventory, Play, Playbook, Role
 from cleanslate.redaction import Secrets
@@ -96,6 +96,7 @@ def run_playbook(
     try:
         with _signals(world), ThreadPoolExecutor(settings.forks, thread_name_prefix="cleanslate") as pool:
             run = _Run(world, playbook, pool)
+            _take_leases(run)
             for index, play in enumerate(playbook.plays):
                 if run.broken or world.stop_requested.is_set():
                     break
@@ -103,6 +104,9 @@ def run_playbook(
             exit_code = 130 if world.stop_requested.is_set() else worst_exit(run.results)
     except KeyboardInterrupt:
         exit_code = 130
+    except LeaseHeld as held:
+        world.warning(str(held))
+        exit_code = 5
     finally:
         recap = _recap(world)
         outcome = OUTCOMES.get(exit_code, "failed")
@@ -117,6 +121,7 @@ def run_playbook(
             recap=recap,
             stopped_at=stopped_at,
         )
+        connections.let_go(outcome)
     return RunOutcome(exit_code, outcome, recap, seconds, stopped_at)
 
 
@@ -147,6 +152,19 @@ def _recap(world: World) -> dict[str, dict[str, int]]:
 # --------------------------------------------------------------------------- plays and batches
 
 
+def _take_leases(run: _Run) -> None:
+    """Hold the machines of all plays before the first step of the first: a run that is refused has touched nothing."""
+    world = run.world
+    if world.leases is None:
+        return
+    for play in run.playbook.plays[1:]:
+        try:
+            hosts = _hosts_of(world, play, quiet=True)
+            world.leases.take(PlayScope(play, _visible_roles(play.roles), hosts_all=hosts), run.pool)
+        except (InputError, RenderError):
+            continue  # its hosts are not known before the plays in front of it have run
+
+
 def _run_play(run: _Run, index: int, play: Play) -> None:
     world = run.world
     hosts = _hosts_of(world, play)
@@ -159,12 +177,14 @@ def _run_play(run: _Run, index: int, play: Play) -> None:
     _learn_secrets(world, scope)
     world.scope = scope
     for batch in _batches(world, scope, hosts):
+    if world.leases is not None:
+        world.leases.take(scope, run.pool)
         scope.batch = batch
         before = {name for name in batch if not world.variables.state(name).active}
         batch_run = BatchRun(world, scope, run.pool, len(before))
         _run_batch(run, batch_run, batch)
         gone = [name for name in batch if not world.variables.state(name).active and name not in before]
-        run.broken = run.broken or len(gone) == len(batch) or (bool(gone) and _breaks(batch_run))
+        run.broken = run.broken or world.lease_lost or len(gone) == len(batch) or (bool(gone) and _breaks(batch_run))
         if run.broken or batch_run.play_ended or world.stop_requested.is_set():
             break
     world.bus.emit("play.finished", play=index, name=str(play.name or play.hosts))
@@ -197,7 +217,7 @@ def _run_batch(run: _Run, batch_run: BatchRun, batch: Sequence[str]) -> None:
             lane.state.failed = True
 
 
-def _hosts_of(world: World, play: Play) -> list[str]:
+def _hosts_of(world: World, play: Play, *, quiet: bool = False) -> list[str]:
     """The hosts of a play that still take part, in the order that the play asks for."""
     pattern = play.hosts
     from cleanslate.render import Variables, is_template
@@ -210,7 +230,8 @@ def _hosts_of(world: World, play: Play) -> list[str]:
         names = match_hosts(pattern, world.variables.inventory, limit=world.settings.limit)
     except InputError as error:
         # What can be known before is refused before; this group was to be made by an earlier play, and was not.
-        world.warning(error.what, play.origin)
+        if not quiet:
+            world.warning(error.what, play.origin)
         return []
     names = [name for name in names if world.variables.state(name).active]
     if play.order in ("reverse_inventory",):

@@ -9,6 +9,14 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+class LeaseWish:
+    """That the run holds the machines it works on. `facts`: run, who, from, playbook, since. `wait` is in seconds."""
+
+    facts: Mapping[str, Any]
+    wait: float = 0.0
+
+
+@dataclass(frozen=True)
 class RunSettings:
     """The options of a run. Times are in seconds.
 
@@ -38,3 +46,4 @@ class RunSettings:
     ask: Callable[[str, bool, float | None], str | None] | None = None
     decrypt: Callable[[str], str] | None = None
     used: Callable[[Path], None] = lambda _path: None
+    lease: LeaseWish | None = None

@@ -53,11 +53,16 @@ class Executor(Protocol):
     def stopping(self) -> bool:
         """Whether the run was asked to stop."""
 
+    @property
+    def lease_lost(self) -> bool:
+        """Whether a machine of the run is somebody else's now."""
+
     def must_drain(self) -> bool:
         """True once, after the run was asked to stop: from then on only `always` parts run."""
 
 
 INTERRUPTED = "the run was stopped before this step"
+LEASE_LOST = "somebody else holds the lease of a host of this run"
 
 
 @dataclass(eq=False)
@@ -154,6 +159,9 @@ def _run_group(executor: Executor, group: list[Lane], work: Work, lanes: list[La
         # Whoever was stopped in the middle of the step is on its way to its `always` parts; the others are sent there.
         unwinding = [lane for lane, done in zip(group, outcomes, strict=True) if done.result.failed]
         _fail_all([lane for lane in lanes if lane not in unwinding], INTERRUPTED, rescuable=False)
+    elif executor.lease_lost:
+        refused = [lane for lane, done in zip(group, outcomes, strict=True) if done.result.failed]
+        _fail_all([lane for lane in lanes if lane not in refused], LEASE_LOST, rescuable=False)
     elif fatal:
         _fail_all(group, "another host failed, and any_errors_fatal is set")
 
@@ -196,16 +204,16 @@ def run_free(executor: Executor, lanes: list[Lane]) -> None:
 
     def whole(lane: Lane) -> None:
         while lane.work is not None and not executor.ended():
-            if executor.stopping and lane.state.name not in drained:
+            if (executor.stopping or executor.lease_lost) and lane.state.name not in drained:
                 drained.add(lane.state.name)
-                _fail_all([lane], INTERRUPTED, rescuable=False)
+                _fail_all([lane], INTERRUPTED if executor.stopping else LEASE_LOST, rescuable=False)
                 continue
             work = lane.work
             executor.announce(work, [lane.state.name])
             done = executor.execute(lane.state.name, work)
             executor.finished(lane.program, work, done)
             lane.send(done)
-            if executor.stopping and done.result.failed:
+            if (executor.stopping or executor.lease_lost) and done.result.failed:
                 drained.add(lane.state.name)  # stopped in the middle of the step: it unwinds by itself
 
     futures = [executor.pool.submit(whole, lane) for lane in lanes]

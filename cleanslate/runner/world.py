@@ -11,6 +11,7 @@ from cleanslate.errors import Interrupted
 from cleanslate.model import Diff, Result, Status
 from cleanslate.redaction import Secrets
 from cleanslate.runner.bus import Bus
+from cleanslate.runner.leases import Leases
 from cleanslate.runner.settings import RunSettings
 from cleanslate.runner.variables import PlayScope, VariableWorld
 
@@ -33,6 +34,8 @@ class World:
         self.bus = bus
         self.secrets = secrets
         self.stop_requested = threading.Event()
+        self.leases = Leases(self, settings.lease) if settings.lease and not settings.check else None
+        self.lease_lost = False  # somebody else holds a machine that this run works on: nothing more is begun
         self.draining = False  # `always` parts are running after a stop; they may wait and retry
         self._warned: set[tuple[str, str]] = set()
         variables.note = self.warning
