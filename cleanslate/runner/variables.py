@@ -116,6 +116,12 @@ class VariableWorld:
             self.states[name] = HostState(self.inventory.hosts.get(name) or Host(name))
         return self.states[name]
 
+    def enter(self, play: Play) -> None:
+        """A play begins: the folder of its playbook (an imported one may lie elsewhere) has its variables and files."""
+        if play.playbook.parent != self.playbook.parent:
+            self._inventory_layers.clear()
+        self.playbook = play.playbook
+
     def forget_inventory(self, name: str | None = None) -> None:
         """The inventory has changed (add_host, group_by, refresh_inventory): compose its layers anew."""
         if name is None:
