@@ -7,6 +7,7 @@ from typing import Any
 from invoke import Collection
 
 from cleanslate.cli.ours import task
+from cleanslate.cli.record_tasks import TASKS as RECORD_TASKS
 
 _WHERE = {
     "inventory": "inventory: a file, a folder, a script, or hosts with commas (may be repeated)",
@@ -277,33 +278,6 @@ def run(
     return run_command(pattern, PlayOptions(name="", **given), settings_of(context))
 
 
-@task(help={"json": "as JSON", "count": "how many, the newest first"}, short={"count": "n"})
-def runs(context: Any, json: bool = False, count: int = 20) -> int:
-    """List the runs that were made, the newest first."""
-    from cleanslate.cli.runs import show_runs
-    from cleanslate.cli.settings import settings_of
-
-    return show_runs(settings_of(context), count, as_json=json)
-
-
-@task(
-    positional=["run"],
-    incrementable=["verbose"],
-    short={"verbose": "v"},
-    help={
-        "run": "an id, a prefix of one, last, last-good, last-failed, or PLAYBOOK@-2",
-        "json": "as JSON",
-        "verbose": "show results",
-    },
-)
-def show(context: Any, run: str = "last", json: bool = False, verbose: int = 0) -> int:
-    """Show a run again, as it was told while it went."""
-    from cleanslate.cli.runs import show_run
-    from cleanslate.cli.settings import settings_of
-
-    return show_run(settings_of(context), run, as_json=json, verbosity=verbose)
-
-
 @task(
     positional=["pattern"],
     iterable=["inventory"],
@@ -372,5 +346,5 @@ def docs(context: Any, check: bool = False) -> int:
 
 
 namespace = Collection(
-    play, plays, steps, lint, schema, inventory, explain, run, runs, show, gpus, lab, check, test, fix, docs
+    play, plays, steps, lint, schema, inventory, explain, run, *RECORD_TASKS, gpus, lab, check, test, fix, docs
 )

@@ -6,7 +6,7 @@ import fnmatch
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,30 +15,64 @@ from cleanslate.model import Event
 from cleanslate.record.outputs import put_back
 from cleanslate.record.writing import VERSION
 
-_HEAD = 4096  # bytes that are read for a list; a summary is longer only with hundreds of hosts
+_HEAD = 2048  # bytes that are read for a list; a summary with the names of very many hosts does not fit
+_OPENING = '{"summary": '
+_DECODER = json.JSONDecoder()
 
 
-@dataclass(frozen=True)
 class RunSummary:
-    """What `inv runs` lists of a run. `outcome` is None while it goes, or when it was killed."""
+    """What `inv runs` lists of a run. `outcome` is None while it goes, or when it was killed.
 
-    id: str
-    folder: Path
-    playbook: str
-    started_at: float
-    outcome: str | None
-    exit_code: int | None
-    seconds: float | None
-    check: bool
-    user: str
-    controller: str = ""
-    hosts: list[str] = field(default_factory=list)
-    rerun_of: str | None = None
+    A plain class over the summary's facts: there may be ten thousand of them.
+    """
+
+    __slots__ = ("_name", "_runs", "facts")
+
+    def __init__(self, runs: Path, name: str, facts: Mapping[str, Any]) -> None:
+        self.facts = facts
+        self._runs = runs
+        self._name = name
+
+    @property
+    def id(self) -> str:
+        """The run's id; the folder's name, if a record does not know."""
+        return str(self.facts.get("id") or self._name)
+
+    @property
+    def folder(self) -> Path:
+        """Where the record lies."""
+        return self._runs / self._name
+
+    @property
+    def playbook(self) -> str:
+        """The playbook's path."""
+        return str(self.facts.get("playbook") or "")
 
     @property
     def name(self) -> str:
         """The playbook's name, as `inv play` takes it."""
-        return os.path.basename(self.playbook).rpartition(".")[0] or self.playbook  # noqa: PTH119 - for ten thousand
+        file = self.playbook.rpartition("/")[2]
+        return file.rpartition(".")[0] or file
+
+    @property
+    def started_at(self) -> float:
+        """Seconds since the epoch."""
+        return float(self.facts.get("started_at") or 0)
+
+    @property
+    def outcome(self) -> str | None:
+        """`ok`, `failed`, ...; None where the run has not ended."""
+        return self.facts.get("outcome")
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took."""
+        return self.facts.get("seconds")
+
+    @property
+    def hosts(self) -> list[str]:
+        """The hosts that took part."""
+        return list(self.facts.get("hosts") or ())
 
 
 @dataclass(frozen=True)
@@ -98,37 +132,18 @@ def _summary(runs: Path, name: str, handle: int) -> RunSummary | None:
     except OSError:
         return None
     try:
-        head = os.read(file, _HEAD)
+        head = os.read(file, _HEAD).decode("utf-8", "replace")
     finally:
         os.close(file)
-    end = head.find(b",\n")
     try:
-        facts = json.loads(head[:end] + b"}")["summary"] if end > 0 else None
-    except (ValueError, KeyError, TypeError):
-        facts = None
-    if not isinstance(facts, dict):
-        try:
-            facts = read_run(runs / name)
-        except InputError:
-            return None
-    return _as_summary(facts, runs / name)
-
-
-def _as_summary(facts: Mapping[str, Any], folder: Path) -> RunSummary:
-    return RunSummary(
-        id=str(facts.get("id") or folder.name),
-        folder=folder,
-        playbook=str(facts.get("playbook") or ""),
-        started_at=float(facts.get("started_at") or 0),
-        outcome=facts.get("outcome"),
-        exit_code=facts.get("exit_code"),
-        seconds=facts.get("seconds"),
-        check=bool(facts.get("check")),
-        user=str(facts.get("user") or ""),
-        controller=str(facts.get("controller") or ""),
-        hosts=list(facts.get("hosts") or ()),
-        rerun_of=facts.get("rerun_of"),
-    )
+        if head.startswith(_OPENING):
+            return RunSummary(runs, name, _DECODER.raw_decode(head, len(_OPENING))[0])
+    except ValueError:
+        pass  # the summary is longer than the head
+    try:
+        return RunSummary(runs, name, read_run(runs / name))
+    except InputError:
+        return None
 
 
 def read_run(folder: Path) -> dict[str, Any]:

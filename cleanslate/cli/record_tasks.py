@@ -1,0 +1,68 @@
+"""The tasks about runs that were made: list, show, compare, repeat, hand on, report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cleanslate.cli.ours import task
+
+_RUN = "an id, a prefix of one, last, last-good, last-failed, or PLAYBOOK@-2"
+
+
+@task(
+    short={"count": "n"},
+    help={
+        "json": "as JSON",
+        "count": "how many, the newest first; 0 for all",
+        "playbook": "only of this playbook: its name, or a pattern",
+        "host": "only those that this host took part in: a name, or a pattern",
+        "outcome": "only ok, failed, unreachable, wedged, interrupted, error, or none (not ended)",
+        "since": "only since: 3h, 2d, today, 2026-01-31",
+    },
+)
+def runs(
+    context: Any,
+    json: bool = False,
+    count: int = 20,
+    playbook: str | None = None,
+    host: str | None = None,
+    outcome: str | None = None,
+    since: str | None = None,
+) -> int:
+    """List the runs that were made, the newest first."""
+    from cleanslate.cli.runs import show_runs, since_when
+    from cleanslate.cli.settings import settings_of
+    from cleanslate.record import Wanted
+
+    wanted = Wanted(playbook, host, outcome, since_when(since) if since else None)
+    return show_runs(settings_of(context), wanted, count, as_json=json)
+
+
+@task(
+    positional=["run"],
+    incrementable=["verbose"],
+    short={"verbose": "v"},
+    help={
+        "run": _RUN,
+        "step": "only this step, with its result: its number, its name, or a pattern",
+        "host": "only this host: a name, or a pattern",
+        "json": "as JSON",
+        "verbose": "show results",
+    },
+)
+def show(
+    context: Any,
+    run: str = "last",
+    step: str | None = None,
+    host: str | None = None,
+    json: bool = False,
+    verbose: int = 0,
+) -> int:
+    """Show a run again, as it was told while it went."""
+    from cleanslate.cli.runs import show_run
+    from cleanslate.cli.settings import settings_of
+
+    return show_run(settings_of(context), run, step=step, host=host, as_json=json, verbosity=verbose)
+
+
+TASKS = (runs, show)
