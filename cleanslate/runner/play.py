@@ -249,6 +249,8 @@ class BatchRun:
     def announce(self, work: Work, hosts: list[str]) -> None:
         """Tell that a step starts."""
         step = work.step
+        if self.world.leases is not None:
+            self.world.leases.at(step.title)
         if not self.world.draining:
             self.world.last_step = f"{step.title} ({step.origin})"
         self.world.bus.emit(
@@ -261,8 +263,6 @@ class BatchRun:
             section=work.section,
             handler=work.handler,
             hosts=hosts,
-        if self.world.leases is not None:
-            self.world.leases.at(step.title)
         )
 
     def _title(self, work: Work, host: str) -> str:

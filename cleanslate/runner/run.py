@@ -176,9 +176,9 @@ def _run_play(run: _Run, index: int, play: Play) -> None:
     scope.prompts = _prompts(world, play)
     _learn_secrets(world, scope)
     world.scope = scope
-    for batch in _batches(world, scope, hosts):
     if world.leases is not None:
         world.leases.take(scope, run.pool)
+    for batch in _batches(world, scope, hosts):
         scope.batch = batch
         before = {name for name in batch if not world.variables.state(name).active}
         batch_run = BatchRun(world, scope, run.pool, len(before))
