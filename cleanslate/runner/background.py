@@ -117,7 +117,7 @@ def apply_async(
     environment: Mapping[str, str],
     sleep: Callable[[float], None],
 ) -> Applied:
-    """Run a step whose change goes on by itself for at most so many seconds: wait for it, or with poll 0 only start it."""
+    """Run a step whose change goes on by itself for at most so many seconds; with poll 0 it is only started."""
     job = Job(seconds, environment)
     return (waited if poll else begun)(apply, target, job, sleep)
 
@@ -131,7 +131,7 @@ def waited(apply: Callable[[Target], Applied], target: Target, job: Job, sleep: 
 
 
 def begun(apply: Callable[[Target], Applied], target: Target, job: Job, sleep: Callable[[float], None]) -> Applied:
-    """Start a step and give at once what is known of it (`poll: 0`); what becomes of it is written down on the target."""
+    """Start a step and give at once what is known of it; what becomes of it is written down on the target."""
     from cleanslate.runner.apply import Applied as Made
 
     failure: list[CleanslateError] = []
@@ -158,6 +158,6 @@ def begun(apply: Callable[[Target], Applied], target: Target, job: Job, sleep: C
 
 
 def _announce(target: Target, job: Job) -> None:
-    """Nothing went on by itself (there was nothing to do, or it failed before): there is a file about it all the same."""
+    """Nothing went on by itself (nothing was to be done, or it failed before): write that down all the same."""
     arguments = {"jid": job.id, "environment": dict(job.environment)}
     job.place = str(target.call("jobs.announce", arguments, deadline=60.0)["results_file"])

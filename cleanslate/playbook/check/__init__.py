@@ -8,6 +8,7 @@ from typing import Any
 from cleanslate.errors import Problems
 from cleanslate.model import Inventory, Playbook
 from cleanslate.playbook.check.arguments import check_arguments
+from cleanslate.playbook.check.background import check_background
 from cleanslate.playbook.check.files import check_files, check_vars_files
 from cleanslate.playbook.check.handlers import check_notified
 from cleanslate.playbook.check.hosts import check_hosts
@@ -43,6 +44,7 @@ def check_playbook(
         for found in survey.steps:
             check_arguments(found, problems)
             check_modes(found, problems)
+            check_background(found, problems)
             templates.check_step(found)
             check_files(found, survey, loader, templates)
         check_notified(survey, problems)
