@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from cleanslate.connect.ssh_config import config_text
 from cleanslate.connect.target import Address
 from cleanslate.errors import InputError
 
+# The library takes quotes off a value that is all quoted; with a word after it they stay, and say where the name ends.
+_QUOTED_FILES = re.compile(r"^([ \t]*(?:user|global)knownhostsfile[ \t=]+\".*\")[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _USER_KNOWN_HOSTS = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
 _GLOBAL_KNOWN_HOSTS = "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
 _DEFAULT_KEYS = ("~/.ssh/id_rsa", "~/.ssh/id_ecdsa", "~/.ssh/id_ed25519")
@@ -123,6 +126,7 @@ def _lookup(address: Address, alias: str) -> dict[str, Any]:
     own = next((value for name, value in given if name == "ConfigFile"), None)
     lines = [f"{name} {value}" for name, value in given if name != "ConfigFile" and "\n" not in value]
     text = "\n".join([*lines, _text_of(Path(own).expanduser() if own else None)])
+    text = _QUOTED_FILES.sub(r"\1 none", text)
     try:
         return dict(OpenSshConfig.from_text(text).lookup(alias))
     except (SSHException, ValueError) as error:

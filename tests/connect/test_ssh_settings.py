@@ -178,6 +178,11 @@ def test_known_hosts_files(own_home):
         Address("web", ssh_options=(("UserKnownHostsFile", '/a %d/b "/c d"'), ("GlobalKnownHostsFile", "none")))
     )
     assert (Path("/a"), own_home / "b", Path("/c d")) == found.known_hosts
+    quoted = (("UserKnownHostsFile", '"/c d/known"'), ("GlobalKnownHostsFile", "none"))
+    assert (Path("/c d/known"),) == settings_of(Address("web", ssh_options=quoted)).known_hosts
+    (own_home / ".ssh").mkdir(exist_ok=True)
+    (own_home / ".ssh" / "config").write_text('Host web\n  UserKnownHostsFile "/e f"\n  GlobalKnownHostsFile none\n')
+    assert (Path("/e f"),) == settings_of(Address("web")).known_hosts
 
 
 @pytest.mark.parametrize(
