@@ -24,12 +24,12 @@ def survey(call, path, source=None, **options):
     """What of an archive differs from what is below `path`: {path, handler, names, differing (at most 1000), count}.
 
     The archive is the target's own `source` (a path or address), else what was sent along. options: include, exclude
-    (names or patterns), strip (leading folders to drop), keep_newer, same_owner (for root: as the archive says), and
-    wanted (attributes, see remote/attributes.py).
+    (names or patterns), strip (leading folders to drop), keep_newer, same_owner (for root: as the archive says),
+    validate_certs (of an address), and wanted (attributes, see remote/attributes.py).
     """
     path = expand(path)
     differing, names, count = [], [], 0
-    with _opened(call, source) as archive, undamaged():
+    with _opened(call, source, options) as archive, undamaged():
         handler, found = members(archive)
         for member in _chosen(found, options):
             names.append(member.name)
@@ -49,7 +49,7 @@ def unpack(call, path, source=None, **options):
         raise Failed("missing", f"the folder {path} does not exist, so nothing can be unpacked there")
     base, names, changed = os.path.realpath(path), [], 0
     folders = []
-    with _opened(call, source) as archive, undamaged():
+    with _opened(call, source, options) as archive, undamaged():
         handler, found = members(archive)
         for member in _chosen(found, options):
             if call.left() <= 0 or call.cancelled.is_set():
@@ -72,25 +72,26 @@ def unpack(call, path, source=None, **options):
 # --------------------------------------------------------------------------- where it comes from
 
 
-def _opened(call, source):
+def _opened(call, source, options):
     """The archive as a file that can be read from any place."""
     if source is None:
-        return _seekable(call.blob, None)
+        return _seekable(call.blob)
     if not source.startswith(_URLS):
         return open(expand(source), "rb")
     import http.client
 
     try:
-        _, response = open_url(source, None, "GET", {"redirects": "all"}, min(30.0, max(call.left(), 0.1)))
+        how = {"redirects": "all", "validate_certs": options.get("validate_certs", True)}
+        _, response = open_url(source, None, "GET", how, min(30.0, max(call.left(), 0.1)))
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise Failed("refused", f"{source} cannot be read: {reason_of(error)}") from None
     with response:
         if response.code != 200:
             raise Failed("refused", f"{source} answers {response.code} {response.reason}")
-        return _seekable(response, source)
+        return _seekable(response)
 
 
-def _seekable(stream, name):
+def _seekable(stream):
     start = stream.read(_PIECE)
     if len(start) < _PIECE:
         rest = b"".join(iter(lambda: stream.read(_PIECE), b""))

@@ -35,16 +35,17 @@ def survey(
 ):
     """What is at `path` (see place_of), and what `wanted` would change there (`through` a link, if asked).
 
-    Gives {path, exists, kind, target (of a link), digest (SHA-1 of a file, through a link; not when `size` is given
-    and differs), changes {attribute: [before, after]}, after {mode, uid, gid, owner, group}, parent (missing, denied,
-    directory, other), cut, mtime, atime} and Ansible's file fields. The blob is the content of a file of at most
-    `content` bytes whose digest is not `unless`; `cut` is its size when it is larger. `directory` says that what would
-    be made is a folder.
+    Gives {path, inside (whether `name` was added), exists, kind, target (of a link), digest (SHA-1 of a file, through
+    a link; not when `size` is given and differs), changes {attribute: [before, after]}, after {mode, uid, gid, owner,
+    group}, parent (missing, denied, directory, other), cut, mtime, atime} and Ansible's file fields. The blob is the
+    content of a file of at most `content` bytes whose digest is not `unless`; `cut` is its size when it is larger.
+    `directory` says that what would be made is a folder.
     """
+    given, wanted = path, wanted or {}
     path = place_of(path, name, follow)
-    wanted = wanted or {}
     info = info_of(path)
     found = {"path": path, "exists": info is not None, "kind": None, "digest": None, "changes": {}, "cut": None}
+    found["inside"] = path != place_of(given, follow=follow)
     found["parent"] = parent_state(path)
     parent = info_of(os.path.dirname(path) or ".", follow=True)
     blob = b""
@@ -230,6 +231,8 @@ def set_attributes(call, path, follow=True, recurse=False, **wanted):
 def remove(call, path):
     """Remove a file, a link or a whole folder; gives whether there was something."""
     path = place_of(path)
+    if os.path.realpath(path) == "/":
+        raise Failed("wrong", "the root of all files is not removed")
     info = info_of(path)
     if info is None:
         return {"path": path, "removed": False}

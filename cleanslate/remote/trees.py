@@ -8,7 +8,7 @@ import os
 
 from cleanslate.remote import atomic, attributes, files
 from cleanslate.remote.oserrors import told
-from cleanslate.remote.paths import expand, info_of, kind_of
+from cleanslate.remote.paths import expand, info_of, kind_of, place_of
 from cleanslate.remote.registry import Failed, changes, reads
 
 _SENT = 4 << 20  # bytes of old contents that are sent back for diffs, in all
@@ -16,8 +16,8 @@ _SENT = 4 << 20  # bytes of old contents that are sent back for diffs, in all
 
 @reads
 @told()
-def survey(call, path, entries, wanted=None, content=0):
-    """Which entries differ from what is below `path`: {path, exists, differing: [{index, ...}]}.
+def survey(call, path, entries, wanted=None, content=0, follow=False):
+    """Which entries differ from what is below `path`: {path, exists, folder, differing: [{index, ...}]}.
 
     Each has index, kind (of what is there, None: nothing), changes (attributes, of a file with the right content), and
     of a file with other content `before` (base64; None where larger than `content` or after several megabytes)
@@ -26,17 +26,23 @@ def survey(call, path, entries, wanted=None, content=0):
     path, wanted = expand(path), wanted or {}
     differing, sent = [], 0
     for index, entry in enumerate(entries):
-        found = _difference(os.path.join(path, entry["path"]), entry, wanted)
+        place = _place(path, entry, follow)
+        found = _difference(place, entry, wanted)
         if found is None:
             continue
         if found["kind"] == "file" and entry["kind"] == "file" and not found["changes"]:
             found["before"] = None
             if found["size"] <= content and sent + found["size"] <= _SENT:
-                with open(os.path.join(path, entry["path"]), "rb") as file:
+                with open(place, "rb") as file:
                     found["before"] = base64.b64encode(file.read()).decode()
                 sent += found["size"]
         differing.append(dict(found, index=index))
     return {"path": path, "exists": os.path.lexists(path), "folder": os.path.isdir(path), "differing": differing}
+
+
+def _place(path, entry, follow):
+    """Where an entry goes; what is a link there leads on, if it is a file and that is asked for."""
+    return place_of(os.path.join(path, entry["path"]), follow=follow and entry["kind"] == "file")
 
 
 def _wish(entry, wanted):
@@ -65,7 +71,7 @@ def _difference(place, entry, wanted):
 
 @changes
 @told()
-def write(call, path, entries, directory_mode=None, backup=False, validate=None, unsafe=False, **wanted):
+def write(call, path, entries, directory_mode=None, backup=False, validate=None, unsafe=False, follow=False, **wanted):
     """Write entries below `path`; the contents of the files among them come one after the other in what is sent along.
 
     An entry with `content` false keeps what is there and only gets its attributes. Gives {path, backup_files}.
@@ -76,7 +82,7 @@ def write(call, path, entries, directory_mode=None, backup=False, validate=None,
     owners = {name: value for name, value in wanted.items() if name in ("owner", "group")}
     files.make_folders(path, dict(owners, mode=directory_mode))
     for entry in entries:
-        place = os.path.join(path, entry["path"])
+        place = _place(path, entry, follow)
         files.make_folders(os.path.dirname(place), dict(owners, mode=directory_mode))
         if entry["kind"] == "directory":
             files.make_folders(place, dict(owners, mode=directory_mode))

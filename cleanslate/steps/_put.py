@@ -107,6 +107,7 @@ def _write(found: Answer, content: Content, place: Place, digest: str) -> Change
         "backup": place.backup,
         "validate": place.validate,
         "unsafe": place.unsafe,
+        "expect_digest": None if place.force else "absent",
         "make_parents": place.dest.endswith("/"),
         "directory_mode": place.directory_mode,
         **place.wanted,

@@ -66,7 +66,9 @@ def put_folder(
     """Write what differs below `place.dest`."""
     sent = [{key: value for key, value in entry.items() if key not in ("source", "data")} for entry in entries]
     wanted = dict(place.wanted)
-    found = context.read("trees.survey", path=place.dest, entries=sent, wanted=wanted, content=SHOWN)
+    found = context.read(
+        "trees.survey", path=place.dest, entries=sent, wanted=wanted, content=SHOWN, follow=place.follow
+    )
     path = found["path"]
     differing = [item for item in found["differing"] if place.force or item["kind"] is None]
     data = {"dest": f"{path.rstrip('/')}/", "src": source}
@@ -89,6 +91,7 @@ def put_folder(
                 "backup": place.backup,
                 "validate": place.validate,
                 "unsafe": place.unsafe,
+                "follow": place.follow,
                 **wanted,
             },
             predicted={"backup_files": []},

@@ -72,16 +72,15 @@ STEP = StepType(
     behave=behave,
     summary="Run a program with its arguments; no shell reads them, so there are no pipes, globs or redirections.",
     example="""\
-- name: Count the words of a file
-  command: wc -w {{ workdir }}/words
-  args:
-    creates: "{{ workdir }}/counted"
-  when: false
-- name: Ask a program for its version
-  command:
-    argv: [python3, --version]
+- name: Which Python is it?
+  command: python3 --version
   register: version
   changed_when: false
+- name: Make the index, once
+  command:
+    argv: [touch, the index]
+    chdir: "{{ workdir }}"
+    creates: the index
 """,
     returns=_commands.RETURNS,
     notes="A command is always taken to change something: say `changed_when: false` for one that only reads.",

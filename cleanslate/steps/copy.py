@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,15 +102,7 @@ def _folder(args: Arguments, context: StepContext, source: Path) -> Behaviour:
         top = {"path": name, "kind": "directory", "mode": None}
         entries = [top, *({**entry, "path": f"{name}/{entry['path']}"} for entry in entries)]
     wanted = {"mode": None} if args.mode == "preserve" else {}
-    place = _put.Place(
-        base,
-        {key: value for key, value in args.wanted(**wanted).items() if value is not None},
-        force=args.force,
-        backup=args.backup,
-        validate=args.validate_,
-        unsafe=args.unsafe_writes,
-        directory_mode=args.directory_mode,
-    )
+    place = replace(_place(args, **wanted), dest=base)
     return (yield from _put_folder.put_folder(context, entries, place, args.src or str(source)))
 
 

@@ -79,8 +79,7 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
     checksum = _checksum(args, context)
     name = unquote(PurePosixPath(urlsplit(args.url).path).name) or "index.html"
     found = context.read("files.survey", path=args.dest, name=name, wanted=args.wanted())
-    inside = found["path"] != args.dest.rstrip("/") and args.dest.rstrip("/") in found["path"]
-    if found["kind"] == "file" and not args.force and not inside and _is_right(args, context, found, checksum):
+    if found["kind"] == "file" and not args.force and not found["inside"] and _is_right(args, context, found, checksum):
         return (yield from _attributes(args, found, checksum is None))
     known = checksum is not None or not found["exists"]
     answer = yield from _download(args, context, found, name, checksum, known=known)

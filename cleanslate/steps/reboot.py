@@ -29,7 +29,7 @@ class Arguments(StepArguments):
 
     reboot_command: Text | None = None
     """A command that restarts; `shutdown -r` when not given."""
-    msg: Text = "Reboot initiated by Ansible"
+    msg: Text = "Reboot initiated by cleanslate"
     """What users who are logged in are told."""
     pre_reboot_delay: Seconds = 0.0
     """How long to wait before it restarts."""

@@ -67,7 +67,7 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
     }
     blob = None if on_target else _blob(args, context)
     if on_target:
-        options["source"] = args.src
+        options |= {"source": args.src, "validate_certs": args.validate_certs}
     small = blob if isinstance(blob, bytes) or blob is None else blob.read_bytes() if _small(blob) else None
     if small is None and blob is not None:
         return (yield from _unpack(args, options, blob, None))

@@ -4,10 +4,11 @@ import grp
 import io
 import os
 import pwd
+import subprocess
 
 import pytest
 
-from cleanslate.remote import attributes, copies, files, links, oserrors, trees
+from cleanslate.remote import attributes, copies, fileflags, files, links, oserrors, trees
 from cleanslate.remote.registry import Call, Failed
 
 
@@ -143,3 +144,25 @@ def test_a_folder_is_not_copied_into_itself(tmp_path):
     (tmp_path / "d").mkdir()
     with pytest.raises(Failed, match="is inside"):
         copies.copy_folder(Call(), str(tmp_path / "d"), str(tmp_path / "d"))
+
+
+def test_the_root_of_all_files_is_not_removed(tmp_path):
+    (tmp_path / "root").symlink_to("/")
+    for path in ("/", "//", "/tmp/.."):
+        with pytest.raises(Failed, match="root of all files"):
+            files.remove(Call(), path)
+
+
+def test_flags_are_those_that_chattr_sets(tmp_path):
+    """Where the file system has flags at all; elsewhere that is said."""
+    path = tmp_path / "f"
+    path.touch()
+    known = fileflags.flags(str(path))
+    if known is None:
+        with pytest.raises(Failed, match="cannot be set"):
+            files.set_attributes(Call(), str(path), attributes="+A")
+        return
+    found = files.set_attributes(Call(), str(path), attributes="+A")["changes"]
+    told = subprocess.run(["lsattr", str(path)], capture_output=True, text=True).stdout.split()[0]
+    assert (found["attributes"][0], "A" in told, "A" in fileflags.flags(str(path))[0]) == (known[0], True, True)
+    assert files.set_attributes(Call(), str(path), attributes="-A")["changes"]["attributes"][1] == known[0]

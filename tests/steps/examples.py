@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from cleanslate.model import SourceText
+from cleanslate.playbook.keywords import STEP
 from cleanslate.render import Renderer, Variables
 from cleanslate.runner.apply import Applied, apply_step, validate
 from cleanslate.steps.contract import StepType
@@ -22,10 +23,7 @@ from cleanslate.steps.registry import canonical, step_type
 from tests.steps import recorded
 from tests.steps.harness import Context, DirectTarget
 
-KEYWORDS = {
-    "name", "register", "when", "loop", "args", "changed_when", "failed_when", "until", "retries", "delay", "vars",
-    "notify", "tags", "become", "delegate_to", "environment",
-}  # fmt: skip
+KEYWORDS = frozenset(STEP)
 
 
 @dataclass

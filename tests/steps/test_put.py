@@ -156,3 +156,31 @@ def test_a_text_that_the_encoding_does_not_have_is_told(tmp_path):
     given = {"src": "t.j2", "dest": str(tmp_path / "out"), "output_encoding": "latin-1"}
     result = run_step("template", given, folder=tmp_path).result
     assert (result.data["msg"], result.fix) == ("'€' cannot be written in latin-1", "use output_encoding: utf-8")
+
+
+def test_links_where_files_of_a_folder_go_are_followed_only_if_asked_for(tmp_path):
+    (tmp_path / "from").mkdir()
+    (tmp_path / "from" / "f").write_text("new")
+    found = []
+    for follow in (True, False):
+        to = tmp_path / f"to-{follow}"
+        to.mkdir()
+        (to / "real").write_text("old")
+        (to / "f").symlink_to("real")
+        copy({"src": f"{tmp_path}/from/", "dest": str(to), "follow": follow})
+        found.append(((to / "real").read_text(), (to / "f").is_symlink(), (to / "f").read_text()))
+    assert found == [("new", True, "new"), ("old", False, "new")]
+
+
+def test_without_force_a_file_that_appears_meanwhile_is_left_alone(tmp_path):
+    path = tmp_path / "f"
+
+    class Quick(DirectTarget):
+        def call(self, name, arguments, **options):
+            if name == "files.write":
+                path.write_text("theirs")
+            return super().call(name, arguments, **options)
+
+    given = {"content": "ours", "dest": str(path), "force": False}
+    result = run_step("copy", given, target=Quick()).result
+    assert (result.status, path.read_text()) == (Status.OK, "theirs")
