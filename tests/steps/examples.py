@@ -7,7 +7,8 @@ type without an entry runs its example as it is; none is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,21 +16,23 @@ from typing import Any
 import yaml
 
 from cleanslate.model import SourceText
-from cleanslate.playbook.keywords import STEP
+from cleanslate.playbook.keywords import STEP, STEP_WORDS
 from cleanslate.render import Renderer, Variables
 from cleanslate.runner.apply import Applied, apply_step, validate
 from cleanslate.steps.contract import StepType
 from cleanslate.steps.registry import canonical, step_type
 from tests.steps import recorded
+from tests.steps.fake_engine import running
 from tests.steps.harness import Context, DirectTarget
 
-KEYWORDS = frozenset(STEP)
+KEYWORDS = {*STEP, *STEP_WORDS}
 
 
 @dataclass
 class Needs:
     """What an example needs: the controller's files, variables (templates in them may use workdir), programs first on
-    PATH (name -> text of a script), arguments that replace those of the example, and a function that prepares more.
+    PATH (name -> text of a script), arguments that replace those of the example, a function that prepares more, and a
+    stage: something that stands while the example runs, and gives more variables.
     """
 
     files: Mapping[str, Any] = field(default_factory=dict)
@@ -37,6 +40,7 @@ class Needs:
     programs: Mapping[str, str] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
     prepare: Callable[[Path], None] | None = None
+    stage: Callable[[], AbstractContextManager[Mapping[str, Any]]] = nullcontext
 
 
 # A systemctl that keeps what it is told in a file beside it, as far as the examples need one.
@@ -57,9 +61,19 @@ esac
 """
 SYSTEMD = Needs(programs={"systemctl": SYSTEMCTL})
 
+
+@contextmanager
+def _engine() -> Iterator[Mapping[str, Any]]:
+    """A server that streams completions and tells its load."""
+    with running() as engine:
+        engine.pages["/get_load"] = '[{"num_reqs": 0}]'
+        yield {"server_port": engine.port}
+
+
 FIXTURES: dict[str, Needs] = {
     "assemble": Needs(files={"files/10-head.conf": "head\n", "files/20-body.conf": "body\n"}),
     "import_role": Needs(variables={"include_role_example": "engine"}),
+    "measure_server": Needs(stage=_engine),
     "import_tasks": Needs(variables={"include_tasks_example": "engine.yml"}),
     "include_role": Needs(variables={"include_role_example": "engine"}),
     "include_tasks": Needs(variables={"include_tasks_example": "engine.yml"}),
@@ -79,6 +93,7 @@ FIXTURES: dict[str, Needs] = {
         files={"templates/server.env.j2": "PORT={{ port }}\n"},
         variables={"port": 30000},
     ),
+    "wait_drained": Needs(stage=_engine),
     "unarchive": Needs(files={"files/release.tar.gz": {"archive": {"release-1/bin/serve": "#!/bin/sh\n"}}}),
 }
 
@@ -109,9 +124,10 @@ class Ran:
 class Example:
     """A step type's example, ready to run in a work folder of its own."""
 
-    def __init__(self, name: str, folder: Path):
+    def __init__(self, name: str, folder: Path, stage: Mapping[str, Any] | None = None):
         self.step = step_type(name)
         self.needs = FIXTURES.get(name, Needs())
+        self.stage = dict(stage or {})
         self.workdir, self.files = folder / "workdir", folder / "controller"
         self.workdir.mkdir()
         recorded.plant(self.files, dict(self.needs.files))
@@ -135,7 +151,7 @@ class Example:
 
     def _variables(self, item: Any = None) -> Variables:
         given = {"workdir": str(self.workdir), "inventory_hostname": "here", "item": item}
-        return Variables([given, trusted(dict(self.needs.variables)), self.registered], self.renderer)
+        return Variables([given, trusted(dict(self.needs.variables)), self.stage, self.registered], self.renderer)
 
     def _items(self, task: Mapping[str, Any]) -> list[Any]:
         return self.renderer.render(task["loop"], self._variables()) if "loop" in task else [None]
