@@ -148,6 +148,7 @@ def vault_of(options: PlayOptions, secrets: Secrets) -> Decrypt | None:
 def _run(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
     from cleanslate.connect.connections import RunConnections
     from cleanslate.record import Collector, RunRecord, new_run_id
+    from cleanslate.record.earlier import earlier_result
     from cleanslate.report import reporter
     from cleanslate.runner.run import run_playbook, who
     from cleanslate.runner.settings import RunSettings
@@ -178,6 +179,7 @@ def _run(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
         ask=asker if sys.stdin.isatty() else None,
         decrypt=loaded.decrypt,
         used=collector.used,
+        earlier=lambda run, step, kind, host: earlier_result(settings.runs, run, step, kind, host, besides=run_id),
     )
     connections = RunConnections(
         accept_new_host_keys=options.accept_new_host_keys or settings.accept_new_host_keys,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cleanslate.errors import StepFailed, suggest
+from cleanslate.errors import InputError, StepFailed, suggest
 from cleanslate.model import Answer, SourceText
 
 if TYPE_CHECKING:
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class RunContext:
-    """The StepContext of a real run. `target` is found on first use, so that controller-only steps never connect."""
+    """The StepContext of a real run. `target` is found on first use, so that controller-only steps never connect.
+
+    `step` is the running step's name, as events tell it, and its type.
+    """
 
     def __init__(
         self,
@@ -32,6 +35,7 @@ class RunContext:
         folders: Sequence[Path],
         secret: Callable[[str], None],
         sleep: Callable[[float], None],
+        step: tuple[str, str] = ("", ""),
     ) -> None:
         self.host = host
         self.variables: Mapping[str, Any] = variables
@@ -46,6 +50,7 @@ class RunContext:
         self._folders = folders
         self._secret = secret
         self._sleep = sleep
+        self._step = step
 
     def read(
         self,
@@ -95,6 +100,18 @@ class RunContext:
 
         text = SourceText(path.read_bytes().decode("utf-8"), Origin(str(path), 1, 1))
         return self._renderer.template_text(text, self._with(extra), options=TemplateOptions(**options))
+
+    def earlier_result(
+        self, run: str, step: str | None = None, host: str | None = None
+    ) -> tuple[str, Mapping[str, Any]] | None:
+        """What a step gave in an earlier run, or None; the records are asked through the run's settings."""
+        if self._settings.earlier is None:
+            raise StepFailed("this run keeps no records, so it cannot look into earlier ones")
+        name, kind = self._step
+        try:
+            return self._settings.earlier(run, step or name, kind, host or self.host)
+        except InputError as error:
+            raise StepFailed(error.what, fix=error.fix) from None
 
     def decrypt(self, envelope: str) -> str:
         """The plain text of a vault envelope."""

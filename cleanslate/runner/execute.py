@@ -323,7 +323,17 @@ class StepRun:
             folders=self.world.variables.search_folders(self.step, self.frame),
             secret=self.world.secrets.add,
             sleep=self.world.sleep,
+            step=(self._name(), self.type.name),
         )
+
+    def _name(self) -> str:
+        """The step's name as its events tell it."""
+        if self.step.name is None or "{" not in self.step.name:
+            return self.step.title
+        try:
+            return str(self.renderer.render(self.step.name, self._variables()))
+        except CleanslateError:
+            return self.step.title
 
     def _target(self, variables: Variables, delegate: str | None) -> Target:
         return target_of(self.world, self.scope, self.words, variables, delegate or self.host, delegate is not None)

@@ -25,6 +25,8 @@ class RunSettings:
     ask(prompt, echo, seconds) asks the person; None when nobody can answer.
     used(path) is told of every file of the controller that takes part after the start: templates, copied files,
     includes, variable files. It is called in any thread, often for the same file, and must be quick.
+    earlier(run, step name, step type, host) gives (run id, result fields) of a step in an earlier run, None where it is
+    not there, and raises InputError where there is no such run; None when no records are kept.
     """
 
     base: Path
@@ -46,4 +48,5 @@ class RunSettings:
     ask: Callable[[str, bool, float | None], str | None] | None = None
     decrypt: Callable[[str], str] | None = None
     used: Callable[[Path], None] = lambda _path: None
+    earlier: Callable[[str, str, str, str], tuple[str, Mapping[str, Any]] | None] | None = None
     lease: LeaseWish | None = None

@@ -290,6 +290,16 @@ class StepContext(Protocol):
         the including file's folder, the playbook's `folder`, the playbook's own. Raises StepFailed, naming all places.
         """
 
+    def earlier_result(
+        self, run: str, step: str | None = None, host: str | None = None
+    ) -> tuple[str, Mapping[str, Any]] | None:
+        """What a step gave in an earlier run, as (the run's id, its result fields), or None where there is no such.
+
+        `run` is a reference as `inv show` takes it; `last` and `last-good` mean the newest run that has the result.
+        The step of this one's name and type, and this host, are meant where none is named. Raises StepFailed where
+        there is no such run.
+        """
+
     def decrypt(self, envelope: str) -> str:
         """The plain text of a vault envelope (`$ANSIBLE_VAULT;...`); InputError where no key opens it."""
 

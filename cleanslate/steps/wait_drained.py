@@ -82,7 +82,7 @@ STEP = StepType(
     summary="Waits until a server has no request under way, by its own numbers.",
     example="""\
 - name: Nobody is cut off
-  wait_drained: {name: contract-drained, engine: sglang, port: 30001, within: 30s}
+  wait_drained: {name: contract-drained, engine: sglang, port: "{{ server_port }}", within: 30s}
 """,
     notes="""\
 For graceful restarts: take the server out of the balancer, wait_drained, then stop_server. It keeps no new request

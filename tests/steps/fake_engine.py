@@ -85,12 +85,21 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(b"data: " + json.dumps(value).encode() + b"\n\n")
 
 
-@pytest.fixture
-def engine():
+@contextlib.contextmanager
+def running():
+    """An engine that serves as long as the block lasts."""
     made = Engine()
     thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
-    yield made
-    made.shutdown()
-    made.server_close()
-    thread.join()
+    try:
+        yield made
+    finally:
+        made.shutdown()
+        made.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def engine():
+    with running() as made:
+        yield made

@@ -67,7 +67,9 @@ class DirectTarget:
 class Context:
     """A StepContext for tests: plain variables, controller files from one folder."""
 
-    def __init__(self, target, *, variables=None, folder=None, environment=None, deadline=60.0, vault=None):
+    def __init__(
+        self, target, *, variables=None, folder=None, environment=None, deadline=60.0, vault=None, earlier=None
+    ):
         self.host = "here"
         self.target = target
         self.variables = variables or {}
@@ -79,6 +81,7 @@ class Context:
         self.warnings: list[str] = []
         self.secrets: list[str] = []
         self.vault = vault
+        self.earlier = earlier or {}
 
     def read(self, call, /, *, within=None, blob=None, on_progress=None, **arguments):
         return self.target.call(
@@ -132,6 +135,10 @@ class Context:
             if place.exists():
                 return place
         raise StepFailed(f'no file "{name}"')
+
+    def earlier_result(self, run, step=None, host=None):
+        """`earlier`: run -> result of the step."""
+        return (run, self.earlier[run]) if run in self.earlier else None
 
     def decrypt(self, envelope):
         return self.vault(envelope)

@@ -8,14 +8,14 @@ import yaml
 from cleanslate.model import Status
 from cleanslate.steps.contract import with_descriptions
 from cleanslate.steps.registry import canonical, step_names, step_type
-from tests.steps.examples import FIXTURES, KEYWORDS, Example
+from tests.steps.examples import FIXTURES, KEYWORDS, Example, Needs
 
 
 @pytest.fixture
 def example(request, tmp_path, monkeypatch):
-    made = Example(request.param, tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
-    return made
+    with FIXTURES.get(request.param, Needs()).stage() as stage:
+        yield Example(request.param, tmp_path, stage)
 
 
 every_step_type = pytest.mark.parametrize("name", step_names())
