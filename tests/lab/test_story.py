@@ -48,6 +48,8 @@ class Played:
             elif kind == "host.finished":
                 self.status[names[data["step"]]] = data["status"]
                 self.result[names[data["step"]]] = data["result"]
+        if self.failed:
+            self.text = "; ".join(f"{name}: {self.result[name].get('msg')}" for name in self.failed)
 
     @property
     def failed(self):
@@ -72,7 +74,9 @@ SAID = "What it said"
 
 
 def titles(result, key):
-    return sorted(process["title"].partition(" ")[0].rpartition("/")[2] for process in result[key])
+    """Short titles of the processes in a step's result; the server's front process is `launcher`."""
+    found = [process["title"] for process in result[key]]
+    return sorted("launcher" if "sglang.launch_server" in title else title for title in found)
 
 
 def test_a_fresh_lab_ends_with_a_server_that_answers(checkout):
@@ -80,7 +84,7 @@ def test_a_fresh_lab_ends_with_a_server_that_answers(checkout):
     first = checkout.play("restart-eagle3")
     assert 0 == first.code, first.text
     workers = [f"sglang::scheduler_TP{rank}" for rank in range(7)]
-    assert ["python", *workers, "sglang::tokenizer_worker_0"] == titles(first.result[STOP], "stopped")
+    assert ["launcher", *workers, "sglang::tokenizer_worker_0"] == titles(first.result[STOP], "stopped")
     assert ["sglang::scheduler_TP7"] == titles(first.result[FREE], "released")
     changed = {name for name, status in first.status.items() if status == "changed"}
     assert {"The start script, for people who start it by hand", STOP, FREE, PATCH, "Launch"} == changed
