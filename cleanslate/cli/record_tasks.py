@@ -65,4 +65,16 @@ def show(
     return show_run(settings_of(context), run, step=step, host=host, as_json=json, verbosity=verbose)
 
 
-TASKS = (runs, show)
+@task(
+    positional=["before", "after"],
+    help={"before": f"{_RUN}; the last but one", "after": "another; the last one", "json": "as JSON"},
+)
+def diff(context: Any, before: str = "@-2", after: str = "last", json: bool = False) -> int:
+    """Compare two runs: what was put in differently, and what came of it."""
+    from cleanslate.cli.diff import show_diff
+    from cleanslate.cli.settings import settings_of
+
+    return show_diff(settings_of(context), before, after, as_json=json)
+
+
+TASKS = (runs, show, diff)

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from cleanslate.record.outputs import put_back
 from cleanslate.record.writing import VERSION
 
 _HEAD = 2048  # bytes that are read for a list; a summary with the names of very many hosts does not fit
+_SECOND = len("20260131-221530")  # as an id begins; runs of one second are told apart by what they say themselves
 _OPENING = '{"summary": '
 _DECODER = json.JSONDecoder()
 
@@ -63,6 +65,21 @@ class RunSummary:
     def outcome(self) -> str | None:
         """`ok`, `failed`, ...; None where the run has not ended."""
         return self.facts.get("outcome")
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code of its process."""
+        return self.facts.get("exit_code")
+
+    @property
+    def check(self) -> bool:
+        """Whether it only foretold."""
+        return bool(self.facts.get("check"))
+
+    @property
+    def user(self) -> str:
+        """Who ran it."""
+        return str(self.facts.get("user") or "")
 
     @property
     def seconds(self) -> float | None:
@@ -117,10 +134,10 @@ def walk_runs(runs: Path) -> Iterator[RunSummary]:
         return
     handle = os.open(runs, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        for name in sorted(os.listdir(handle), reverse=True):  # noqa: PTH208 - relative to the open folder, for speed
-            summary = _summary(runs, name, handle)
-            if summary is not None:
-                yield summary
+        names = sorted(os.listdir(handle), reverse=True)  # noqa: PTH208 - relative to the open folder, for speed
+        for _, same_second in groupby(names, key=lambda name: name[:_SECOND]):
+            found = [one for name in same_second if (one := _summary(runs, name, handle)) is not None]
+            yield from sorted(found, key=lambda one: -one.started_at) if len(found) > 1 else found
     finally:
         os.close(handle)
 
