@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cleanslate.errors import CleanslateError, InputError, LeaseHeld, Origin, RenderError, StepFailed
-from cleanslate.model import Result, Status, Step
+from cleanslate.model import Result, SourceText, Status, Step
 from cleanslate.render import OMIT, free_names, with_items
 from cleanslate.runner.apply import Applied, apply_step, validate
 from cleanslate.runner.background import apply_async
 from cleanslate.runner.context import RunContext
 from cleanslate.runner.reach import target_of
 from cleanslate.runner.variables import Frame, PlayScope
-from cleanslate.steps.contract import Flow, StepType
+from cleanslate.steps.contract import Flow, SetFacts, StepType
 from cleanslate.steps.registry import step_type
 
 if TYPE_CHECKING:
@@ -262,12 +262,14 @@ class StepRun:
 
     def _take(self, applied: Applied, item: Mapping[str, Any], delegate: str | None) -> None:
         """Keep what the step found out and asked for."""
+        owner = self.state
+        if delegate and self._quiet_flag(self.words.delegate_facts):
+            owner = self.world.variables.state(delegate)
         if applied.flow is not None and not applied.result.failed:
             self.done.asked.append(Asked(applied.flow, item))
+            if isinstance(applied.flow, SetFacts):
+                owner.keep(applied.flow)  # at once: the next item of a loop builds on it
         if applied.facts and not applied.result.failed:
-            owner = self.state
-            if delegate and self._quiet_flag(self.words.delegate_facts):
-                owner = self.world.variables.state(delegate)
             owner.learn(applied.facts)
         self.done.changes += applied.changes
 
@@ -417,6 +419,8 @@ class StepRun:
         for name, value in self.step.args.items():
             if name == "**":
                 continue
+            if "{" in name:  # set_fact's names may be templates
+                name = self.renderer.render(SourceText(name, self.step.origin), variables)
             merged[name] = value if name in self.type.unrendered else self.renderer.render(value, variables)
         return {str(name): value for name, value in merged.items() if value is not OMIT}
 

@@ -91,7 +91,19 @@ class BatchRun:
             if not _matches_start(step, settings.start_at or ""):
                 return False
             self._started_at = True
-        return selected(step.keywords.tags, settings.tags, settings.skip_tags) and self._confirmed(step)
+        return selected(self._tags(step), settings.tags, settings.skip_tags) and self._confirmed(step)
+
+    def _tags(self, step: Step) -> list[str]:
+        """The step's tags; a tag may be a template, of text or of a list."""
+        found: list[str] = []
+        for tag in step.keywords.tags:
+            if "{" not in tag:
+                found.append(tag)
+                continue
+            variables = self.world.variables.of_step(self.scope.batch[0], self.scope, step, Frame())
+            rendered = self.world.variables.renderer(step).render(SourceText(tag, step.origin), variables)
+            found += [str(one) for one in rendered] if isinstance(rendered, list) else str(rendered).split(",")
+        return found
 
     def _confirmed(self, step: Step) -> bool:
         """--step: ask once for each step; `c` goes on without asking again."""
@@ -286,7 +298,8 @@ class BatchRun:
             for name in program.notify(done.notified):
                 self.world.warning(f'nobody answers to the handler "{name}"', work.step.origin)
             for asked in done.asked:
-                self._learn(state, asked)
+                if isinstance(asked.flow, AddHost):
+                    add_host(self.world, asked.flow)
         hidden = done.no_log
         self.world.bus.emit(
             "host.finished",
@@ -303,18 +316,6 @@ class BatchRun:
             warnings=done.warnings,
             args=None if hidden else done.arguments,
         )
-
-    def _learn(self, state: HostState, asked: Asked) -> None:
-        flow = asked.flow
-        if isinstance(flow, SetFacts):
-            if flow.layer == "facts":
-                state.set_facts |= flow.variables
-                if flow.cacheable:
-                    state.learn(flow.variables)
-            else:
-                state.include_vars |= flow.variables
-        elif isinstance(flow, AddHost):
-            add_host(self.world, flow)
 
     def throttle(self, work: Work) -> int | None:
         """The step's throttle."""
@@ -358,7 +359,7 @@ class BatchRun:
                 state.register(work.step.keywords.register, done.result)
             for asked in done.asked:
                 if isinstance(asked.flow, SetFacts):
-                    self._learn(state, asked)
+                    state.keep(asked.flow)
             facts = done.result.data.get("ansible_facts")
             if isinstance(facts, dict) and not any(isinstance(asked.flow, SetFacts) for asked in done.asked):
                 state.learn(facts)
@@ -418,9 +419,11 @@ def _all_roles(roles: Sequence[Role]) -> list[Role]:
 
 
 def _include_vars(step: Step) -> dict[str, Any]:
-    """The `vars:` of an include step itself: parameters for what it includes."""
-    layers = step.keywords.vars
-    return dict(layers[-1]) if layers else {}
+    """The `vars:` of an include step itself, without those around it: parameters for what it includes."""
+    own: dict[str, Any] = {}
+    for layer in step.keywords.vars[len(step.inherit.vars) :]:
+        own |= layer
+    return own
 
 
 def _refusal(message: str) -> Result:

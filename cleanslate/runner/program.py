@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -115,7 +116,10 @@ class HostProgram:
 
     plan: PlayPlan
     state: HostState
-    notified: set[int] = field(default_factory=set)
+    called: dict[str, None] = field(default_factory=dict)  # names that were notified since the last flush
+    notified: set[int] = field(default_factory=set)  # handlers that are to run in the flush that goes on, or the next
+    flushing: bool = False
+    ran: int = 0  # steps that were not skipped
     done_roles: set[str] = field(default_factory=set)
 
     def run(self) -> Walk:
@@ -134,17 +138,33 @@ class HostProgram:
             yield from self._flush((*position, _FLUSH))
 
     def notify(self, names: Sequence[str]) -> list[str]:
-        """Remember notified handlers; gives the names that no handler answers to."""
+        """Remember notified handlers; gives the names that no handler answers to.
+
+        Which handlers a name means is settled when they are flushed: an include may define them anew until then.
+        """
         unknown: list[str] = []
         for name in names:
-            named = [handler for handler in self.plan.handlers if name in handler.names]
-            listening = [handler for handler in self.plan.handlers if name in handler.node.keywords.listen]
-            # Of several handlers with one name the last one counts, as in Ansible; every listener does.
-            found = named[-1:] + [handler for handler in listening if handler not in named[-1:]]
-            self.notified |= {handler.index for handler in found}
+            found = self._answering(name)
             if not found:
                 unknown.append(name)
+            elif self.flushing:
+                self.notified |= found
+            else:
+                self.called[name] = None
         return unknown
+
+    def _answering(self, name: str) -> set[int]:
+        """Of several handlers with one name the last one counts, as in Ansible; every listener of its own name does."""
+        found: set[int] = set()
+        named = [handler for handler in self.plan.handlers if name in handler.names]
+        if named:
+            found.add(named[-1].index)
+        seen: set[str] = set()
+        for handler in reversed(self.plan.handlers):
+            if name in handler.node.keywords.listen and (handler.node.name or "") not in seen:
+                found.add(handler.index)
+                seen |= {handler.node.name} if handler.node.name else set()
+        return found
 
     # ------------------------------------------------------------------ nodes
 
@@ -187,6 +207,7 @@ class HostProgram:
         if not handler and not self.plan.selected(step):
             return
         done = yield Work(step, frame, position, section, handler)
+        self.ran += done.result.status is not Status.SKIPPED
         if done.result.failed and not done.ignored:
             rescuable = done.result.status is Status.FAILED and not self.plan.stopping and not lost_lease(done.result)
             raise HostFailed(done.result, step, rescuable=rescuable)
@@ -221,16 +242,16 @@ class HostProgram:
                 yield from self._block(node, frame, (*position, index), section)
 
     def _role(self, role: Role, frame: Frame, position: Position, section: str) -> Walk:
-        key = json.dumps([str(role.path), plain(role.params), [str(when) for when in role.keywords.when]])
-        if key in self.done_roles and not role.allow_duplicates:
-            return
-        self.done_roles.add(key)
         for index, dependency in enumerate(role.dependencies):
             yield from self._role(dependency, frame, (*position, index), section)
-        try:
-            yield from self._nodes(role.tasks, frame, position, section, len(role.dependencies))
-        except RoleEnded:
+        key = _identity(role)
+        if key in self.done_roles and not role.allow_duplicates:
             return
+        before = self.ran
+        with suppress(RoleEnded):
+            yield from self._nodes(role.tasks, frame, position, section, len(role.dependencies))
+        if self.ran > before:
+            self.done_roles.add(key)
 
     def _meta(self, action: str, position: Position) -> Walk:
         if action == "flush_handlers":
@@ -247,10 +268,17 @@ class HostProgram:
 
     def _flush(self, position: Position) -> Walk:
         """Run the notified handlers in the order they are defined; each once, also one that another notifies."""
-        for handler in _growing(self.plan.handlers):
-            if handler.index in self.notified:
-                self.notified.discard(handler.index)
-                yield from self._step(handler.node, Frame(), (*position, handler.index), "handlers", handler=True)
+        for name in self.called:
+            self.notified |= self._answering(name)
+        self.called.clear()
+        self.flushing = True
+        try:
+            for handler in _growing(self.plan.handlers):
+                if handler.index in self.notified:
+                    self.notified.discard(handler.index)
+                    yield from self._step(handler.node, Frame(), (*position, handler.index), "handlers", handler=True)
+        finally:
+            self.flushing = False
 
 
 def _growing(handlers: list[Handler]) -> Iterator[Handler]:
@@ -259,3 +287,10 @@ def _growing(handlers: list[Handler]) -> Iterator[Handler]:
     while index < len(handlers):
         yield handlers[index]
         index += 1
+
+
+def _identity(role: Role) -> str:
+    """What makes a role's use the same as another, so that it runs once: its own parameters and conditions count."""
+    above = len(role.parents[-1].keywords.when) if role.parents else 0
+    conditions = [str(when) for when in role.keywords.when[above:]]
+    return json.dumps([str(role.path), role.tasks_from, plain(role.params), conditions, sorted(role.keywords.tags)])

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -167,9 +167,11 @@ def _take_leases(run: _Run) -> None:
 
 def _run_play(run: _Run, index: int, play: Play) -> None:
     world = run.world
+    world.variables.enter(play)
     hosts = _hosts_of(world, play)
-    world.bus.emit("play.started", play=index, name=str(play.name or play.hosts), hosts=hosts, origin=str(play.origin))
-    if not hosts:
+    taking = [name for name in hosts if world.variables.state(name).active]
+    world.bus.emit("play.started", play=index, name=str(play.name or play.hosts), hosts=taking, origin=str(play.origin))
+    if not taking:
         world.bus.emit("play.empty", play=index, name=str(play.name or play.hosts))
         return
     scope = PlayScope(play, _visible_roles(play.roles), hosts_all=hosts)
@@ -177,7 +179,7 @@ def _run_play(run: _Run, index: int, play: Play) -> None:
     _learn_secrets(world, scope)
     world.scope = scope
     if world.leases is not None:
-        world.leases.take(scope, run.pool)
+        world.leases.take(replace(scope, hosts_all=taking), run.pool)
     for batch in _batches(world, scope, hosts):
         scope.batch = batch
         before = {name for name in batch if not world.variables.state(name).active}
@@ -204,7 +206,8 @@ def _breaks(batch: BatchRun) -> bool:
 
 
 def _run_batch(run: _Run, batch_run: BatchRun, batch: Sequence[str]) -> None:
-    programs = [HostProgram(batch_run, run.world.variables.state(name)) for name in batch]
+    states = [run.world.variables.state(name) for name in batch]
+    programs = [HostProgram(batch_run, state) for state in states if state.active]
     lanes = lanes_for(programs)
     STRATEGIES[batch_run.play.strategy](batch_run, lanes)
     for lane in lanes:
@@ -218,7 +221,7 @@ def _run_batch(run: _Run, batch_run: BatchRun, batch: Sequence[str]) -> None:
 
 
 def _hosts_of(world: World, play: Play, *, quiet: bool = False) -> list[str]:
-    """The hosts of a play that still take part, in the order that the play asks for."""
+    """The hosts of a play, in the order that it asks for; those that take part no more count in batches too."""
     pattern = play.hosts
     from cleanslate.render import Variables, is_template
 
@@ -233,7 +236,6 @@ def _hosts_of(world: World, play: Play, *, quiet: bool = False) -> list[str]:
         if not quiet:
             world.warning(error.what, play.origin)
         return []
-    names = [name for name in names if world.variables.state(name).active]
     if play.order in ("reverse_inventory",):
         names.reverse()
     elif play.order in ("sorted", "reverse_sorted"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cleanslate.model import Host, Result, Status
+from cleanslate.steps.contract import SetFacts
 
 
 @dataclass
@@ -41,6 +42,15 @@ class HostState:
         for name, value in facts.items():
             self.facts[name.removeprefix("ansible_")] = value
             self.fact_variables[name] = value
+
+    def keep(self, asked: SetFacts) -> None:
+        """Take variables that set_fact or include_vars made; cacheable ones are facts as well."""
+        if asked.layer != "facts":
+            self.include_vars |= asked.variables
+            return
+        self.set_facts |= asked.variables
+        if asked.cacheable:
+            self.learn(asked.variables)
 
     def forget_facts(self) -> None:
         """meta: clear_facts."""

@@ -24,6 +24,10 @@ _NAMES = {
     "assemble": ("src", "files"),
     "include_vars": ("file", "vars"),
 }
+# Arguments that let a template be written with other signs than {{ and {%: it cannot be looked at without them.
+_OTHER_SIGNS = frozenset(
+    f"{kind}_{end}_string" for kind in ("block", "variable", "comment") for end in ("start", "end")
+) | {"**"}
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
@@ -42,7 +46,7 @@ def check_files(found: Found, survey: Survey, loader: Loader, templates: Templat
         severity = "warning" if found.guarded or maybe_made else "error"
         what = f"{found.subject}: there is no file {shown(name)} on the controller"
         loader.problems.add(what, origin, fix=near_file(name, places), severity=severity, code="missing-file")
-    elif folder == "templates" and path.is_file():
+    elif folder == "templates" and path.is_file() and not _OTHER_SIGNS & set(found.step.args):
         _check_template(path, loader, templates)
     elif folder == "vars" and path.is_file():
         loader.read(path)

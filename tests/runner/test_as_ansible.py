@@ -1,0 +1,65 @@
+"""Small cases in which whole playbooks were seen to go otherwise than with ansible-core."""
+
+from __future__ import annotations
+
+from tests.runner.plays import run_play
+from tests.runner.test_flow import ONE, tasks
+
+
+def test_set_fact_in_a_loop_builds_on_the_item_before(tmp_path):
+    text = tasks(
+        """
+- set_fact: {found: "{{ found | default([]) + [item] }}", "name_{{ item }}": "{{ item }}"}
+  loop: [a, b]
+- {name: seen, debug: {msg: "{{ found | join('+') }} {{ name_b }}"}}
+"""
+    )
+    assert "a+b b" == run_play(tmp_path, text, inventory=ONE).results("seen")["alpha"]["msg"]
+
+
+def test_facts_set_for_a_delegate_are_the_delegates(tmp_path):
+    text = tasks(
+        """
+- set_fact: {mark: 1}
+  delegate_to: beta
+  delegate_facts: true
+  when: inventory_hostname == 'alpha'
+- {name: seen, debug: {msg: "{{ mark | default('none') }}"}}
+"""
+    )
+    seen = run_play(tmp_path, text).results("seen")
+    assert {"alpha": "none", "beta": 1} == {host: result["msg"] for host, result in seen.items()}
+
+
+def test_a_role_included_thrice_runs_its_handler_once(tmp_path):
+    files = {
+        "roles/maker/tasks/main.yml": "- {shell: echo x, notify: made}\n",
+        "roles/maker/handlers/main.yml": "- {name: made, debug: {msg: made}}\n",
+    }
+    text = tasks(
+        '- {include_role: {name: maker}, loop: [1, 2, 3], vars: {n: "{{ item }}"}}\n- include_role: {name: maker}'
+    )
+    ran = run_play(tmp_path, text, inventory=ONE, files=files)
+    assert 1 == [name for name, _, _ in ran.statuses].count("made")
+
+
+def test_dependencies_run_for_a_duplicate_that_does_not(tmp_path):
+    files = {
+        "roles/tool/meta/main.yml": "allow_duplicates: true\n",
+        "roles/tool/tasks/main.yml": "- {name: tool, debug: {}}\n",
+        "roles/app/meta/main.yml": "dependencies: [tool]\n",
+        "roles/app/tasks/main.yml": "- {name: app, debug: {}}\n",
+        "roles/skipped/tasks/main.yml": "- {name: skipped, debug: {}, when: n is defined}\n",
+    }
+    head = "- hosts: all\n  gather_facts: false\n  roles: [app, app, skipped, skipped]\n"
+    ran = run_play(tmp_path, head, inventory=ONE, files=files)
+    assert ["tool", "app", "tool", "skipped", "skipped"] == [name for name, _, _ in ran.statuses]
+
+
+def test_only_a_whole_batch_of_new_failures_ends_the_run(tmp_path):
+    text = tasks("- {name: one, fail: {}, when: inventory_hostname == 'alpha'}")
+    text += tasks("- {name: two, fail: {}}")  # beta fails, alpha had failed before: no whole batch
+    text += "- hosts: localhost\n  gather_facts: false\n  tasks: [{name: three, debug: {}}]\n"
+    ran = run_play(tmp_path, text)
+    assert ("three", "localhost", "ok") == ran.statuses[-1]
+    assert 2 == ran.outcome.exit_code
