@@ -8,7 +8,17 @@ verdict: silence without CPU, reading or GPU memory moving is.
 import statistics
 import time
 
-from cleanslate.remote import commandline, exits, launch_spec, listeners, processes, server, server_state, wait_report
+from cleanslate.remote import (
+    commandline,
+    exits,
+    launch_spec,
+    listeners,
+    processes,
+    server,
+    server_state,
+    specs,
+    wait_report,
+)
 from cleanslate.remote.logfile import Log
 from cleanslate.remote.paths import expand
 from cleanslate.remote.probing import Prober
@@ -278,4 +288,5 @@ def note(call, name, launch_id, seconds):
     if state is None or state.get("launch_id") != launch_id or state.get("healthy_after"):
         return {"noted": False}
     server_state.write(dict(state, healthy_after=seconds, healthy_at=time.time()))
+    specs.served(name, launch_id)
     return {"noted": True}

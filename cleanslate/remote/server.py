@@ -9,7 +9,7 @@ import fcntl
 import os
 import time
 
-from cleanslate.remote import diagnosis, exits, launch_spec, preflight, processes, server_state, starting
+from cleanslate.remote import diagnosis, exits, launch_spec, preflight, processes, server_state, specs, starting
 from cleanslate.remote.ladder import Ladder
 from cleanslate.remote.launch_spec import Spec
 from cleanslate.remote.oserrors import told
@@ -28,9 +28,10 @@ def plan(call, spec, need):
     """What a launch would meet now; starts nothing.
 
     Gives {running: none|same|different, differences, state, findings, program, engine, port, log, chdir, via, python,
-    recent}. `recent`: launches of this name in the last 24 hours.
+    recent, good}. `recent`: launches of this name in the last 24 hours. good: {launch_id, at, argv, env (names), user}
+    where spec asks for the `last-good` specification, else None. Failed("unknown") where there is none.
     """
-    wanted = Spec(**spec)
+    wanted = Spec(**specs.resolved(spec))
     state, differing = _running(wanted)
     told_now = {
         "running": "none" if state is None else "different" if differing else "same",
@@ -41,11 +42,18 @@ def plan(call, spec, need):
         "port": wanted.port,
         "chdir": wanted.chdir,
         "recent": len(_recent(server_state.read(wanted.name))),
+        "good": _good(wanted) if spec.get("specification") else None,
     }
     if state is not None and not differing:
         return dict(told_now, findings=[], python=None)
     found = preflight.findings(call, wanted, need)
     return dict(told_now, findings=found, python=preflight.python_facts(call, wanted))
+
+
+def _good(wanted):
+    launch = specs.last_good(wanted.name)
+    about = {"argv": wanted.argv, "env": sorted(wanted.given), "user": wanted.user}
+    return dict(about, launch_id=launch["launch_id"], at=launch["at"])
 
 
 def _running(wanted):
@@ -72,6 +80,7 @@ def launch(call, spec, need, replace=False, grace=30.0, kill_within=120.0, settl
     running (another specification, without replace), preflight, started (cannot be executed), died, busy.
     """
     began = time.monotonic()
+    spec = specs.resolved(spec)
     wanted = Spec(**spec)
     with _alone(wanted.name):
         state, differing = _running(wanted)
@@ -88,6 +97,7 @@ def launch(call, spec, need, replace=False, grace=30.0, kill_within=120.0, settl
             said = "; ".join(each["what"] for each in wrong)
             raise Failed("preflight", said + "; nothing was started", findings=found, fix=wrong[0]["fix"])
         state = starting.start(wanted, via, keep_logs)
+        specs.keep(wanted.name, state["launch_id"], state["launched_at"], spec)
         _watch(call, state, settle)
     return {
         "already": False,

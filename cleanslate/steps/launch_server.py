@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from cleanslate.errors import CallFailed, StepFailed, suggest
 from cleanslate.model import Answer, Diff
@@ -28,6 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
 # `--api-key`, HF_TOKEN; not `--tokenizer-path`, MAX_TOKENS or TOKENIZERS_PARALLELISM
 _HIDDEN = re.compile(r"(?:^|[_-])(?:api_?key|key|token|secret|password|credentials?)$", re.IGNORECASE)
 _SECRET_LENGTH = 8
+_SPECIFIED = ("argv", "command", "env", "chdir", "user", "log", "engine", "port", "limits", "nice", "numa")
 _LIMITS = ("nofile", "memlock", "core", "stack", "nproc", "as", "cpu", "data", "fsize", "rss", "msgqueue", "rtprio")
 
 
@@ -53,6 +54,8 @@ class Arguments(StepArguments):
     """The command as a list, passed on exactly as it is."""
     command: Text | None = None
     """The command as one line for /bin/sh."""
+    specification: Literal["last-good"] | None = None
+    """Instead of a command: all that the last launch of this name had that served, as wait_healthy noted it."""
     env: dict[Text, Text] = Field(default_factory=dict)
     """Environment of the server, over the step's `environment` and the login's own. Quote numbers with a meaning."""
     chdir: PathText | None = None
@@ -85,6 +88,13 @@ class Arguments(StepArguments):
     preflight: Preflight = Field(default_factory=Preflight)
     """What must hold before it is started."""
 
+    @model_validator(mode="after")
+    def _says_it_once(self) -> Arguments:
+        said = [name for name in _SPECIFIED if self.specification and name in self.model_fields_set]
+        if said:
+            raise ValueError(f"{', '.join(said)}: the last good specification has its own")
+        return self
+
     @field_validator("name")
     @classmethod
     def _is_a_name(cls, name: str) -> str:
@@ -111,13 +121,18 @@ class Arguments(StepArguments):
 def behave(args: Arguments, context: StepContext) -> Behaviour:
     """Look at what is there, and launch unless the same server runs already."""
     spec = _spec(args, context)
-    for text in _secrets(spec):
+    for text in _secrets(spec.get("argv"), spec.get("command"), spec.get("env")):
         context.secret(text)
     need = args.preflight.model_dump()
     try:
         plan = context.read("server.plan", spec=spec, need=need)
     except CallFailed as error:
         raise _failure(error) from None
+    good = plan["good"]
+    if good:
+        for text in _secrets(good["argv"], None, None):
+            context.secret(text)
+        spec = {**spec, "argv": good["argv"], "env": dict.fromkeys(good["env"], "(as kept)")}
     data: dict[str, Any] = {"name": args.name, "engine": plan["engine"], "port": plan["port"]}
     if plan["running"] == "same":
         state = plan["state"]
@@ -137,14 +152,16 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
 
 
 def _spec(args: Arguments, context: StepContext) -> dict[str, Any]:
+    if args.specification:
+        return {"name": args.name, "specification": args.specification}
     spec = args.model_dump(include={"name", "argv", "command", "chdir", "user", "engine", "port", "log", "limits"})
     return {**spec, "nice": args.nice, "numa": args.numa, "env": {**context.environment, **args.env}}
 
 
-def _secrets(spec: Mapping[str, Any]) -> list[str]:
+def _secrets(words: Sequence[Any] | None, command: str | None, env: Mapping[str, str] | None) -> list[str]:
     """Values of options and variables whose names say that they are secret; processes' titles would show them."""
-    argv = [str(word) for word in spec["argv"] or (spec["command"] or "").split()]
-    found = [value for name, value in spec["env"].items() if _HIDDEN.search(name)]
+    argv = [str(word) for word in words or (command or "").split()]
+    found = [value for name, value in (env or {}).items() if _HIDDEN.search(name)]
     for word, following in zip(argv, [*argv[1:], ""], strict=False):
         name, sign, value = word.partition("=")
         if name.startswith("-") and _HIDDEN.search(name):
@@ -160,10 +177,10 @@ def _launch(args: Arguments, spec: Mapping[str, Any], need: Mapping[str, Any], p
         findings.insert(0, {"what": what, "fix": "an earlier step may stop it; else set replace: true"})
     settle = {"grace": args.grace, "kill_within": 120.0, "settle": args.settle}
     return Change(
-        summary=f"launch {args.name}: {_line(args)}",
+        summary=f"launch {args.name}: {_line(args, plan)}",
         call="server.launch",
         arguments={
-            "spec": spec,
+            "spec": _spec_to_send(args, spec),
             "need": need,
             "replace": args.replace,
             "via": args.via,
@@ -174,6 +191,11 @@ def _launch(args: Arguments, spec: Mapping[str, Any], need: Mapping[str, Any], p
         diffs=[_diff(args, spec, plan)],
         deadline=args.settle + args.grace + 120.0 + 90.0,
     )
+
+
+def _spec_to_send(args: Arguments, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the target is told: of the last good specification its name only, since the target keeps it."""
+    return {"name": args.name, "specification": args.specification} if args.specification else spec
 
 
 def _failure(error: CallFailed) -> StepFailed:
@@ -192,7 +214,9 @@ def _told(state: Mapping[str, Any]) -> dict[str, Any]:
     return {key: state.get(key) for key in kept}
 
 
-def _line(args: Arguments) -> str:
+def _line(args: Arguments, plan: Answer) -> str:
+    if plan["good"]:
+        return f"as in launch {plan['good']['launch_id']}, which served"
     text = args.command or " ".join(args.argv or ())
     return text if len(text) <= 120 else text[:117] + "..."
 
@@ -202,6 +226,8 @@ def _sentence(args: Arguments, answer: Answer, plan: Answer) -> str:
     if not state:
         return f"would launch {args.name}"
     said = f"{args.name} runs as pid {state['pid']} ({plan['program']}), log {state['log']}"
+    if plan["good"]:
+        said += f", as in launch {plan['good']['launch_id']}, which served"
     if answer["replaced"]:
         said += f"; {len(answer['replaced'])} processes of the old one were ended"
     return said
@@ -209,7 +235,8 @@ def _sentence(args: Arguments, answer: Answer, plan: Answer) -> str:
 
 def _diff(args: Arguments, spec: Mapping[str, Any], plan: Answer) -> Diff:
     """The specification, one word a line; of a running one that is replaced, what is known of it."""
-    after = _listing(spec["argv"] or [args.command], spec["env"], plan["chdir"], args.user)
+    user = plan["good"]["user"] if plan["good"] else args.user
+    after = _listing(spec["argv"] or [args.command], spec["env"], plan["chdir"], user)
     state = plan["state"]
     if not state:
         return Diff(f"server {args.name}", None, after)
@@ -284,6 +311,12 @@ give absolute paths and what the server needs in `env`.
 A different one is a failure that names what differs, unless `replace: true`, which ends the old one first (TERM,
 `grace`, KILL) by what its launch wrote down. For a server that may be stuck, put stop_server before this step.
 
+**`specification: last-good`** launches what the last launch of this name had that served: command, environment,
+folder, user, limits, log. What each launch was given is kept on the target (`NAME.specs` beside the state file, with
+the environment's values, readable for this user alone), and wait_healthy notes which served. It is the way back when
+a new command line does not come up; see playbooks/restart-eagle3.yml. Where no launch is known that served, it fails
+as `unknown`, and in check mode too, so that one can ask.
+
 **The log** is a new file for each launch, and `log` a link to it, so that no earlier run's lines count. A server that
 ends within `settle` fails the step with exit code, its usual cause, and the log's last lines. That it is up is no
 proof that it serves: wait_healthy is the next step.
@@ -302,6 +335,6 @@ proof that it serves: wait_healthy is the next step.
         "log_tail": "when it ended within settle: its last lines",
     },
     ansible_name=None,
-    one_of=[["argv", "command"]],
+    one_of=[["argv", "command", "specification"]],
     check=_check,
 )

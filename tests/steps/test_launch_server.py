@@ -437,3 +437,41 @@ def test_arguments_that_make_no_sense_are_refused(arguments, message):
 )
 def test_mistakes_are_found_before_a_host_is_touched(literal, argument):
     assert [argument] == [found[0] for found in step_type("launch_server").check(literal)]
+
+
+def test_the_last_good_specification_is_launched_again(serving):
+    """Command, environment and log of the last launch that served, though another has failed since."""
+    serving.launch("--tp", 1, env={"NOTE": "good", "HF_TOKEN": "hf_not_for_others"})
+    serving.wait()
+    good = serving.state()
+    serving.end()
+    died = serving.launch("--fault", "dies-in-load", "--tp", 1, replace=True, settle=3)
+    back = run_step("launch_server", {"name": "eagle3", "specification": "last-good", "settle": 0.05})
+    state = serving.state()
+    environ = Path(f"/proc/{state['pid']}/environ").read_bytes().split(b"\0")
+    assert (Status.FAILED, Status.CHANGED) == (died.status, back.result.status)
+    assert (good["argv"], good["identity"], good["log_link"]) == (state["argv"], state["identity"], state["log_link"])
+    assert {b"NOTE=good", b"HF_TOKEN=hf_not_for_others"} <= set(environ)
+    assert "hf_not_for_others" not in str(back.result)
+    again = run_step("launch_server", {"name": "eagle3", "specification": "last-good"}).result
+    assert Status.OK == again.status
+
+
+def test_without_a_launch_that_served_there_is_no_way_back(serving):
+    """Launched is not served; and check mode says so as well."""
+    serving.launch("--fault", "no-http")
+    serving.end()
+    given = {"name": "eagle3", "specification": "last-good"}
+    results = [run_step("launch_server", given, check=check).result for check in (True, False)]
+    assert [(Status.FAILED, "unknown")] * 2 == [(result.status, result.data["kind"]) for result in results]
+
+
+def test_what_specifications_are_kept_is_for_nobody_else_to_read(serving):
+    serving.launch(env={"HF_TOKEN": "hf_not_for_others"})
+    place = serving.folder / "cleanslate" / "servers" / "eagle3.specs"
+    assert (True, 0o600) == ("hf_not_for_others" in place.read_text(), place.stat().st_mode & 0o777)
+
+
+def test_the_last_good_specification_takes_nothing_beside_it():
+    with pytest.raises(InputError, match="env: the last good specification has its own"):
+        run_step("launch_server", {"name": "x", "specification": "last-good", "env": {"A": "b"}})
