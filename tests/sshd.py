@@ -3,7 +3,8 @@
     with Sshd(tmp_path) as sshd:
         address = sshd.address("web")
 
-Sessions get `home` as their HOME (so no start-up file of the machine's user is read) and `path` as their PATH.
+Sessions get `home` as their HOME (so no start-up file of the machine's user is read), `path` as their PATH, and
+leases of their own.
 `namespaces=True` starts the server in its own PID and mount namespaces (root, or a kernel that allows user namespaces):
 its sessions see only themselves in /proc, as in a container, and all of them end with the server.
 """
@@ -88,7 +89,7 @@ class Sshd:
             "ListenAddress 127.0.0.1",
             f"HostKey {keys() / host_key}",
             f"AuthorizedKeysFile {authorized}",
-            f"SetEnv HOME={self.home} PATH={path}",
+            f"SetEnv HOME={self.home} PATH={path} CLEANSLATE_LEASES={self.folder / 'leases'}",
             "PidFile none",
             "StrictModes no",
             "UsePAM no",

@@ -56,6 +56,7 @@ class PlayOptions:
     list_tasks: bool = False
     list_tags: bool = False
     syntax_check: bool = False
+    wait: str | None = None
 
 
 @dataclass
@@ -151,8 +152,9 @@ def _run(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
     from cleanslate.record.earlier import earlier_result
     from cleanslate.report import reporter
     from cleanslate.runner.run import run_playbook, who
-    from cleanslate.runner.settings import RunSettings
+    from cleanslate.runner.settings import LeaseWish, RunSettings
 
+    wait = seconds_of(options.wait)
     run_id = new_run_id(loaded.playbook.path.stem)
     asker = _Asker()
     become_password = asker.become_password(loaded.secrets) if options.ask_become_pass else None
@@ -179,6 +181,7 @@ def _run(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
         ask=asker if sys.stdin.isatty() else None,
         decrypt=loaded.decrypt,
         used=collector.used,
+        lease=LeaseWish(_holder(run_id, known.facts), wait),
         earlier=lambda run, step, kind, host: earlier_result(settings.runs, run, step, kind, host, besides=run_id),
     )
     connections = RunConnections(
@@ -208,6 +211,27 @@ def _run(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
         collector.close()
         record.close()
     return outcome.exit_code
+
+
+def seconds_of(given: str | None) -> float:
+    """How long to wait, from `30`, `10m`, `1h`; 0 where nothing is said."""
+    from cleanslate.steps.contract import seconds
+
+    try:
+        return seconds(given) if given is not None else 0.0
+    except ValueError as error:
+        raise InputError(f"--wait: {error}") from None
+
+
+def _holder(run_id: str, facts: dict[str, Any]) -> dict[str, Any]:
+    """What others are told of a run that holds a host."""
+    return {
+        "run": run_id,
+        "who": facts["user"],
+        "from": facts["controller"],
+        "playbook": Path(facts["playbook"]).stem,
+        "since": facts["started_at"],
+    }
 
 
 def words(given: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from invoke import Collection
 
+from cleanslate.cli.going_tasks import TASKS as GOING_TASKS
 from cleanslate.cli.ours import task
 from cleanslate.cli.record_tasks import TASKS as RECORD_TASKS
 
@@ -67,6 +68,7 @@ _VAULT = {
         "list_tasks": "list the steps, and run nothing",
         "list_tags": "list the tags, and run nothing",
         "syntax_check": "read and check everything, and run nothing",
+        "wait": "how long to wait for hosts that another run holds (10m); without it the run is refused, with exit 5",
     },
 )
 def play(
@@ -101,6 +103,7 @@ def play(
     list_tasks: bool = False,
     list_tags: bool = False,
     syntax_check: bool = False,
+    wait: str | None = None,
 ) -> int:
     """Run a playbook on its hosts: inv play restart-eagle3."""
     given = dict(locals())
@@ -348,3 +351,5 @@ def docs(context: Any, check: bool = False) -> int:
 namespace = Collection(
     play, plays, steps, lint, schema, inventory, explain, run, *RECORD_TASKS, gpus, lab, check, test, fix, docs
 )
+for one in GOING_TASKS:
+    namespace.add_task(one)

@@ -11,6 +11,7 @@ and a run.json without an outcome is a run that did not end in order. docs/recor
 from cleanslate.record.collecting import Collector
 from cleanslate.record.provenance import provenance
 from cleanslate.record.reading import RunSummary, Wanted, find_run, list_runs, read_events, read_run, walk_runs
+from cleanslate.record.robberies import note_robbery
 from cleanslate.record.writing import RunRecord, new_run_id
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "find_run",
     "list_runs",
     "new_run_id",
+    "note_robbery",
     "provenance",
     "read_events",
     "read_run",
