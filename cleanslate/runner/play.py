@@ -12,6 +12,7 @@ from cleanslate.errors import CleanslateError
 from cleanslate.model import Keywords, Node, Play, Result, Role, SourceMap, SourceText, Status, Step, walk
 from cleanslate.playbook import inherited_by_include, load_role, load_tasks_file, selected, tasks_file_places
 from cleanslate.runner.execute import Asked, Done, StepRun, lost_lease
+from cleanslate.runner.past import digest_of
 from cleanslate.runner.program import Handler, HostFailed, HostProgram, Section, Work
 from cleanslate.runner.variables import Frame, PlayScope, load_vars_files
 from cleanslate.runner.world import CENSORED, World, diffs_of
@@ -219,6 +220,7 @@ class BatchRun:
         elif action == "clear_host_errors":
             for other in self.world.variables.states.values():
                 other.failed = other.unreachable = False
+                other.failure = None
         elif action == "reset_connection":
             from cleanslate.runner.reach import address_for
 
@@ -227,10 +229,15 @@ class BatchRun:
         elif action == "refresh_inventory":
             self.world.variables.forget_inventory()
 
-    def rescued(self, state: HostState) -> None:
+    def rescued(self, state: HostState, position: tuple[int, ...]) -> None:
         """Count a rescue; the failure that led to it is no longer one, as in Ansible's recap."""
         state.recap["rescued"] += 1
         state.recap["failed"] = max(0, state.recap["failed"] - 1)
+        self.world.bus.emit("host.rescued", host=state.name, position=position)
+
+    def cut(self, program: HostProgram, work: Work, why: str) -> None:
+        """Tell that a host goes no further on its way, through no fault of its own."""
+        self.world.bus.emit("host.stopped", host=program.state.name, position=work.position, why=why)
 
     # ------------------------------------------------------------------ the executor
 
@@ -248,7 +255,13 @@ class BatchRun:
 
     def execute(self, host: str, work: Work) -> Done:
         """Run work on one host and never raise for what a host does."""
-        done = StepRun(self.world, self.scope, work.step, work.frame, host).run()
+        replay = self.world.settings.replay
+        done = None
+        if replay is not None:
+            others = self.scope.batch if self.runs_once(host, work) else ()
+            done = replay.done(self.world, host, work.step, others)
+        if done is None:
+            done = StepRun(self.world, self.scope, work.step, work.frame, host).run()
         if lost_lease(done.result):
             self.world.lease_lost = True
         return done
@@ -272,6 +285,7 @@ class BatchRun:
             type=step.type,
             origin=str(step.origin),
             role=step.role.name if step.role else None,
+            digest=digest_of(step),
             section=work.section,
             handler=work.handler,
             hosts=hosts,
@@ -294,7 +308,8 @@ class BatchRun:
         with self._lock:
             if result.failed and not done.ignored:
                 self.results.append(result)
-            state.count(result.status, ignored=done.ignored)
+            if not done.resumed:
+                state.count(result.status, ignored=done.ignored)
             for name in program.notify(done.notified):
                 self.world.warning(f'nobody answers to the handler "{name}"', work.step.origin)
             for asked in done.asked:
@@ -315,6 +330,9 @@ class BatchRun:
             fix=result.fix,
             warnings=done.warnings,
             args=None if hidden else done.arguments,
+            notified=done.notified,
+            position=work.position,
+            **({"resumed": True} if done.resumed else {}),
         )
 
     def throttle(self, work: Work) -> int | None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from cleanslate.inventory import all_members, match_hosts
 from cleanslate.model import Inventory, Play, Playbook, Role
 from cleanslate.redaction import Secrets
 from cleanslate.runner.bus import Bus, Listener
+from cleanslate.runner.past import digest_of, steps_of
 from cleanslate.runner.play import BatchRun, _all_roles
 from cleanslate.runner.program import HostProgram
 from cleanslate.runner.settings import RunSettings
@@ -50,7 +51,6 @@ class _Run:
     world: World
     playbook: Playbook
     pool: ThreadPoolExecutor
-    results: list[Result] = field(default_factory=list)
     broken: bool = False
 
 
@@ -90,6 +90,7 @@ def run_playbook(
         limit=settings.limit,
         tags=list(settings.tags),
         skip_tags=list(settings.skip_tags),
+        steps=[digest_of(step) for step in steps_of(playbook)],
         **dict(info or {}),
     )
     exit_code, stopped_at = 1, None
@@ -101,7 +102,7 @@ def run_playbook(
                 if run.broken or world.stop_requested.is_set():
                     break
                 _run_play(run, index, play)
-            exit_code = 130 if world.stop_requested.is_set() else worst_exit(run.results)
+            exit_code = 130 if world.stop_requested.is_set() else worst_exit(_failures(world))
     except KeyboardInterrupt:
         exit_code = 130
     except LeaseHeld as held:
@@ -138,6 +139,11 @@ def _run_info(settings: RunSettings) -> dict[str, Any]:
         "ansible_playbook_python": sys.executable,
         "ansible_version": {"full": "2.19.0", "major": 2, "minor": 19, "revision": 0, "string": "2.19.0"},
     }
+
+
+def _failures(world: World) -> list[Result]:
+    """What has put hosts out of the run, unless `meta: clear_host_errors` has taken them in again."""
+    return [state.failure for state in world.variables.states.values() if state.failure is not None]
 
 
 def _recap(world: World) -> dict[str, dict[str, int]]:
@@ -180,7 +186,7 @@ def _run_play(run: _Run, index: int, play: Play) -> None:
     world.scope = scope
     if world.leases is not None:
         world.leases.take(replace(scope, hosts_all=taking), run.pool)
-    for batch in _batches(world, scope, hosts):
+    for batch in _batches(world, scope, _ordered(play, hosts)):
         scope.batch = batch
         before = {name for name in batch if not world.variables.state(name).active}
         batch_run = BatchRun(world, scope, run.pool, len(before))
@@ -213,7 +219,7 @@ def _run_batch(run: _Run, batch_run: BatchRun, batch: Sequence[str]) -> None:
     for lane in lanes:
         if lane.failure is None:
             continue
-        run.results.append(lane.failure.result)
+        lane.state.failure = lane.failure.result
         if lane.failure.result.status.value == "unreachable":
             lane.state.unreachable = True
         else:
@@ -221,7 +227,7 @@ def _run_batch(run: _Run, batch_run: BatchRun, batch: Sequence[str]) -> None:
 
 
 def _hosts_of(world: World, play: Play, *, quiet: bool = False) -> list[str]:
-    """The hosts of a play, in the order that it asks for; those that take part no more count in batches too."""
+    """The hosts of a play in the inventory's order; those that take part no more count in batches too."""
     pattern = play.hosts
     from cleanslate.render import Variables, is_template
 
@@ -236,6 +242,12 @@ def _hosts_of(world: World, play: Play, *, quiet: bool = False) -> list[str]:
         if not quiet:
             world.warning(error.what, play.origin)
         return []
+    return names
+
+
+def _ordered(play: Play, hosts: Sequence[str]) -> list[str]:
+    """The hosts in the order that the play asks for."""
+    names = list(hosts)
     if play.order in ("reverse_inventory",):
         names.reverse()
     elif play.order in ("sorted", "reverse_sorted"):

@@ -25,6 +25,7 @@ class HostState:
     gathered: bool = False
     failed: bool = False
     unreachable: bool = False
+    failure: Result | None = None  # what has put it out of the run
     recap: Counter[str] = field(default_factory=Counter)
 
     @property
