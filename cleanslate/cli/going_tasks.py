@@ -43,4 +43,45 @@ def lease(
     return work(action, host, options, settings_of(context), run=run, steal=steal, as_json=json)
 
 
-TASKS = (lease,)
+@task(
+    positional=["run"],
+    iterable=["extra_vars", "vault_id", "vault_password_file"],
+    incrementable=["verbose"],
+    short={"extra_vars": "e", "verbose": "v"},
+    help={
+        "run": _RUN,
+        "force": "also where the part that was done reads differently now",
+        "unfinished": "what to do with commands that may have run: again, or done (take them as done)",
+        "wait": "how long to wait for hosts that another run holds (10m)",
+        "extra_vars": "variables that the record does not keep, since they are secret",
+        "vault_id": "as for inv play",
+        "vault_password_file": "as for inv play",
+        "ask_vault_password": "as for inv play",
+        "output": "console, plain, json or quiet",
+        "verbose": "show results",
+    },
+)
+def resume(
+    context: Any,
+    run: str = "last",
+    force: bool = False,
+    unfinished: str | None = None,
+    wait: str | None = None,
+    extra_vars: Any = None,
+    vault_id: Any = None,
+    vault_password_file: Any = None,
+    ask_vault_password: bool = False,
+    output: str | None = None,
+    verbose: int = 0,
+) -> int:
+    """Go on with a run that failed, was stopped or was lost: on each host at its first step without a result."""
+    given = dict(locals())
+    del given["context"], given["run"]
+    from cleanslate.cli.resume import ResumeOptions
+    from cleanslate.cli.resume import resume as work
+    from cleanslate.cli.settings import settings_of
+
+    return work(run, ResumeOptions(**given), settings_of(context))
+
+
+TASKS = (lease, resume)

@@ -18,6 +18,7 @@ from cleanslate.redaction import Secrets
 
 if TYPE_CHECKING:
     from cleanslate.record.provenance import Provenance
+    from cleanslate.runner.replay import Replay
 
 Decrypt = Callable[[str], str]
 
@@ -88,7 +89,7 @@ def play(options: PlayOptions, settings: Settings) -> int:
 
         list_plays(loaded, options)
         return 0
-    return _run(options, settings, loaded)
+    return run_loaded(options, settings, loaded)
 
 
 def load(options: PlayOptions, settings: Settings, *, lint: bool = False) -> Loaded:
@@ -146,7 +147,16 @@ def vault_of(options: PlayOptions, secrets: Secrets) -> Decrypt | None:
     return vault_keys(options, secrets)
 
 
-def _run(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
+@dataclass(frozen=True)
+class Going:
+    """The run that this one goes on with: what it has done, and its id."""
+
+    replay: Replay
+    run: str
+
+
+def run_loaded(options: PlayOptions, settings: Settings, loaded: Loaded, going: Going | None = None) -> int:
+    """Run what was read and checked, keep a record of it, and show it; gives the exit code."""
     from cleanslate.connect.connections import RunConnections
     from cleanslate.record import Collector, RunRecord, new_run_id
     from cleanslate.record.earlier import earlier_result
@@ -160,6 +170,8 @@ def _run(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
     become_password = asker.become_password(loaded.secrets) if options.ask_become_pass else None
     connection_vars = _connection_vars(options, loaded.secrets)
     known = _provenance(loaded, options, settings, who())
+    known.facts["pid"], known.facts["pid_start"] = os.getpid(), process_start(os.getpid())
+    known.facts["resume_of"] = going.run if going else None
     record = RunRecord(settings.runs, run_id, known.facts)
     collector = Collector(record, known, loaded.secrets)
     run_settings = RunSettings(
@@ -182,6 +194,7 @@ def _run(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
         decrypt=loaded.decrypt,
         used=collector.used,
         lease=LeaseWish(_holder(run_id, known.facts), wait),
+        replay=going.replay if going else None,
         earlier=lambda run, step, kind, host: earlier_result(settings.runs, run, step, kind, host, besides=run_id),
     )
     connections = RunConnections(
@@ -210,7 +223,18 @@ def _run(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
         connections.close()
         collector.close()
         record.close()
+    if outcome.exit_code == 130:
+        print(f"to go on: inv resume {run_id}", file=sys.stderr)
     return outcome.exit_code
+
+
+def process_start(pid: int) -> str | None:
+    """When a process began, in clock ticks since boot; None when there is none, or only what is left of one."""
+    try:
+        parts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if parts[0] in "ZX" else parts[19]
 
 
 def seconds_of(given: str | None) -> float:

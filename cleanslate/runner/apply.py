@@ -15,6 +15,7 @@ from cleanslate.errors import (
     CleanslateError,
     DeadlinePassed,
     InputError,
+    Interrupted,
     NoPython,
     OutcomeUnknown,
     StepFailed,
@@ -203,6 +204,8 @@ def _failure(error: CleanslateError, tried: _Tried, *, check: bool) -> Result:
         status, data["unreachable"] = Status.UNREACHABLE, True
     elif isinstance(error, OutcomeUnknown):
         data["outcome_unknown"] = True
+    elif isinstance(error, Interrupted):
+        data["interrupted"] = True
     elif isinstance(error, DeadlinePassed):
         data["timedout"] = True
     elif isinstance(error, CallFailed):

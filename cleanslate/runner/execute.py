@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cleanslate.errors import CleanslateError, InputError, LeaseHeld, Origin, RenderError, StepFailed
+from cleanslate.errors import CleanslateError, InputError, Interrupted, LeaseHeld, Origin, RenderError, StepFailed
 from cleanslate.model import Result, SourceText, Status, Step
 from cleanslate.render import OMIT, free_names, with_items
 from cleanslate.runner.apply import Applied, apply_step, validate
@@ -48,6 +48,7 @@ class Done:
     warnings: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
     arguments: dict[str, Any] | None = None  # rendered; of the last item in a loop
+    resumed: bool = False  # done by the run that this one goes on with, and not again
 
 
 class StepRun:
@@ -484,6 +485,8 @@ def _failed(error: CleanslateError) -> Result:
     if isinstance(error.origin, Origin):
         data["origin"] = str(error.origin)
     status = Status.FAILED
+    if isinstance(error, Interrupted):
+        data["interrupted"] = True
     if error.exit_code == 4:
         status, data["unreachable"] = Status.UNREACHABLE, True
     return Result(status, data, exit_code=error.exit_code if error.exit_code != 64 else 2, fix=error.fix)

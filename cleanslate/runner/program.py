@@ -97,8 +97,8 @@ class PlayPlan(Protocol):
     def do_meta(self, state: HostState, action: str) -> None:
         """The other meta actions."""
 
-    def rescued(self, state: HostState) -> None:
-        """A block has rescued a failure on the host."""
+    def rescued(self, state: HostState, position: Position) -> None:
+        """The block there has rescued a failure on the host."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class HostProgram:
             yield from self._nodes(block.rescue, frame, (*position, 1), section)
         except HostFailed as again:
             return again
-        self.plan.rescued(self.state)
+        self.plan.rescued(self.state, position)
         return None
 
     def _step(self, step: Step, frame: Frame, position: Position, section: str, *, handler: bool = False) -> Walk:

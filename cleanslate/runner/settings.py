@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cleanslate.runner.replay import Replay
 
 
 @dataclass(frozen=True)
@@ -50,3 +53,4 @@ class RunSettings:
     used: Callable[[Path], None] = lambda _path: None
     earlier: Callable[[str, str, str, str], tuple[str, Mapping[str, Any]] | None] | None = None
     lease: LeaseWish | None = None
+    replay: Replay | None = None  # what an earlier run has done, that this one goes on with

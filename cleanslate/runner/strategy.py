@@ -31,6 +31,9 @@ class Executor(Protocol):
     def finished(self, program: HostProgram, work: Work, done: Done) -> None:
         """Settle what became of work on a host: events, counts, handlers."""
 
+    def cut(self, program: HostProgram, work: Work, why: str) -> None:
+        """Tell that a host goes no further on its way, through no fault of its own."""
+
     def throttle(self, work: Work) -> int | None:
         """How many hosts may run this work at once; None for all."""
 
@@ -116,7 +119,7 @@ def run_linear(executor: Executor, lanes: list[Lane]) -> None:
     """Run step by step: the earliest step that any host waits for, on all hosts that wait for it."""
     while True:
         if executor.must_drain():
-            _fail_all(lanes, INTERRUPTED, rescuable=False)
+            _fail_all(executor, lanes, INTERRUPTED, rescuable=False)
         waiting = [lane for lane in lanes if lane.work is not None]
         if not waiting:
             return
@@ -128,7 +131,7 @@ def run_linear(executor: Executor, lanes: list[Lane]) -> None:
         if executor.ended():
             return
         if executor.over_limit():
-            _fail_all(lanes, "more hosts failed than max_fail_percentage lets")
+            _fail_all(executor, lanes, "more hosts failed than max_fail_percentage lets")
 
 
 def _position(lane: Lane) -> tuple[int, ...]:
@@ -158,12 +161,12 @@ def _run_group(executor: Executor, group: list[Lane], work: Work, lanes: list[La
     if executor.must_drain():
         # Whoever was stopped in the middle of the step is on its way to its `always` parts; the others are sent there.
         unwinding = [lane for lane, done in zip(group, outcomes, strict=True) if done.result.failed]
-        _fail_all([lane for lane in lanes if lane not in unwinding], INTERRUPTED, rescuable=False)
+        _fail_all(executor, [lane for lane in lanes if lane not in unwinding], INTERRUPTED, rescuable=False)
     elif executor.lease_lost:
         refused = [lane for lane, done in zip(group, outcomes, strict=True) if done.result.failed]
-        _fail_all([lane for lane in lanes if lane not in refused], LEASE_LOST, rescuable=False)
+        _fail_all(executor, [lane for lane in lanes if lane not in refused], LEASE_LOST, rescuable=False)
     elif fatal:
-        _fail_all(group, "another host failed, and any_errors_fatal is set")
+        _fail_all(executor, group, "another host failed, and any_errors_fatal is set")
 
 
 def _run_together(executor: Executor, group: list[Lane], work: Work) -> list[Done]:
@@ -191,10 +194,11 @@ def _run_together(executor: Executor, group: list[Lane], work: Work) -> list[Don
     return [future.result() for future in futures]
 
 
-def _fail_all(lanes: list[Lane], why: str, *, rescuable: bool = True) -> None:
+def _fail_all(executor: Executor, lanes: list[Lane], why: str, *, rescuable: bool = True) -> None:
     for lane in lanes:
         if lane.work is not None:
             data = {"failed": True, "msg": why}
+            executor.cut(lane.program, lane.work, why)
             lane.fail(HostFailed(Result(Status.FAILED, data), lane.work.step, rescuable=rescuable))
 
 
@@ -206,7 +210,7 @@ def run_free(executor: Executor, lanes: list[Lane]) -> None:
         while lane.work is not None and not executor.ended():
             if (executor.stopping or executor.lease_lost) and lane.state.name not in drained:
                 drained.add(lane.state.name)
-                _fail_all([lane], INTERRUPTED if executor.stopping else LEASE_LOST, rescuable=False)
+                _fail_all(executor, [lane], INTERRUPTED if executor.stopping else LEASE_LOST, rescuable=False)
                 continue
             work = lane.work
             executor.announce(work, [lane.state.name])
