@@ -11,8 +11,10 @@ from cleanslate.errors import InputError, suggest
 _ACTIONS = ("up", "down", "status", "break")
 
 
-def lab(root: Path, action: str, fault: str, *, as_json: bool) -> int:
-    """Run the lab's own program; gives its exit code."""
+def lab(root: Path, action: str, fault: str, *, as_json: bool, gpu: str = "pretend") -> int:
+    """Run the lab's own program; gives its exit code. `gpu` is `pretend` or `real`: two labs, each with its folder."""
+    if gpu not in ("pretend", "real"):
+        raise InputError(f'the lab has no "{gpu}" GPUs', fix="--gpu real, or leave it out")
     if action not in _ACTIONS:
         raise InputError(
             f'the lab knows no "{action}"', fix=suggest(action, _ACTIONS) or f"one of {', '.join(_ACTIONS)}"
@@ -26,4 +28,7 @@ def lab(root: Path, action: str, fault: str, *, as_json: bool) -> int:
     words = [action, fault] if fault else [action]
     if as_json:
         words.append("--json")
-    return subprocess.run([sys.executable, "-m", "cleanslate.lab", *words, "--root", str(root / ".lab")]).returncode
+    folder = root / (".lab" if gpu == "pretend" else ".lab-gpu")
+    if action == "up" and gpu == "real":
+        words += ["--gpu", gpu]
+    return subprocess.run([sys.executable, "-m", "cleanslate.lab", *words, "--root", str(folder)]).returncode

@@ -298,14 +298,19 @@ def gpus(context: Any, pattern: str = "all", inventory: Any = None, json: bool =
 
 @task(
     positional=["action", "fault"],
-    help={"action": "up, down, status or break", "fault": "for break: which fault, or none", "json": "as JSON"},
+    help={
+        "action": "up, down, status or break",
+        "fault": "for break: which fault, or none",
+        "json": "as JSON",
+        "gpu": "`real`: with the GPUs of this computer, whose memory is really taken",
+    },
 )
-def lab(context: Any, action: str, fault: str = "", json: bool = False) -> int:
+def lab(context: Any, action: str, fault: str = "", json: bool = False, gpu: str = "pretend") -> int:
     """Start, stop, look at or break the practice machine room on this computer."""
     from cleanslate.cli.lab import lab as run
     from cleanslate.cli.settings import settings_of
 
-    return run(settings_of(context).root, action, fault, as_json=json)
+    return run(settings_of(context).root, action, fault, as_json=json, gpu=gpu)
 
 
 @task(help={"fast": "only the fast part of the tests", "static": "everything but the tests"})

@@ -17,14 +17,19 @@ _MOST_SECONDS = 120
 
 
 def read(options: SourceMap, context: PluginContext) -> None:
-    """Add the lab's hosts and groups. Option `root`: its folder, `.lab` of the repository when not given."""
-    if not check_options(options, ["root"], context):
+    """Add the lab's hosts and groups. Option `root`: its folder, `.lab` of the repository when not given; `gpu: real`
+    has it use the GPUs of this computer (in `.lab-gpu`).
+    """
+    if not check_options(options, ["root", "gpu"], context):
         return
-    root = _repository(context) / str(options.get("root", ".lab"))
+    gpu = str(options.get("gpu", "pretend"))
+    if gpu not in ("pretend", "real"):
+        raise InputError(f'the lab has no "{gpu}" GPUs', origin=Origin(context.file), fix="gpu: real, or leave it out")
+    root = _repository(context) / str(options.get("root", ".lab" if gpu == "pretend" else ".lab-gpu"))
     origin = Origin(context.file)
     found = root / "lab.json"
     if running_pid(str(root)) is None or not found.exists():
-        start_lab(root, origin)
+        start_lab(root, origin, gpu)
     try:
         data = as_source(json.loads(found.read_text(encoding="utf-8")), Origin(str(found)), None)
         groups, hosts = data["groups"].items(), data["hosts"].items()
@@ -50,9 +55,11 @@ def _repository(context: PluginContext) -> Path:
     return context.base.resolve()
 
 
-def start_lab(root: Path, origin: Origin) -> None:
+def start_lab(root: Path, origin: Origin, gpu: str = "pretend") -> None:
     """Run `lab up`. Raises InputError with what it said when it fails."""
     command = [sys.executable, "-m", "cleanslate.lab", "up", "--root", str(root)]
+    if gpu != "pretend":
+        command += ["--gpu", gpu]
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_MOST_SECONDS, check=False

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from cleanslate.lab.faults import build_draft
-from cleanslate.lab.layout import CONTAINER, GPUS, HYPERVISOR, MACHINES, ROOM, VMID, Layout
+from cleanslate.lab.hardware import Hardware
+from cleanslate.lab.layout import CONTAINER, HYPERVISOR, MACHINES, ROOM, VMID, Layout
 
 CONTEXT = 262144
 
@@ -21,9 +22,10 @@ def base_python() -> str:
     return str(Path(getattr(sys, "_base_executable", sys.executable)).resolve())
 
 
-def build(layout: Layout, identity: str) -> None:
+def build(layout: Layout, identity: str, hardware: Hardware) -> None:
     """Make everything that does not need a running lab."""
     layout.identity.write_text(identity + "\n", encoding="ascii")  # first, so that a half-built lab is known as one
+    hardware.save(layout.hardware_facts)
     for name in MACHINES:
         for folder in (layout.machine(name) / "bin", layout.machine(name) / "tmp", layout.home(name)):
             folder.mkdir(parents=True)
@@ -31,12 +33,18 @@ def build(layout: Layout, identity: str) -> None:
         _programs(layout, name)
     for folder in (layout.keys, layout.run, layout.devices, layout.libraries, layout.logs):
         folder.mkdir(mode=0o700 if folder == layout.keys else 0o755)
-    for device in [*(f"nvidia{gpu}" for gpu in range(GPUS)), "nvidiactl", "nvidia-uvm"]:
+    if not layout.hardware.real:
+        _pretend(layout)
+    _models(layout)
+    _server(layout)
+
+
+def _pretend(layout: Layout) -> None:
+    """Device files, and an empty library that hides a real NVML."""
+    for device in [*(f"nvidia{gpu}" for gpu in range(layout.hardware.gpus)), "nvidiactl", "nvidia-uvm"]:
         (layout.devices / device).touch(mode=0o666)
         os.truncate(layout.devices / device, 4096)  # sparse; a mapping may be far larger than its file
     (layout.libraries / "libnvidia-ml.so.1").touch()
-    _models(layout)
-    _server(layout)
 
 
 def _program(path: Path, *argv: str) -> None:
@@ -48,7 +56,8 @@ def _programs(layout: Layout, name: str) -> None:
     folder, quick = layout.machine(name) / "bin", (base_python(), "-I", "-S")
     (folder / "python3").symlink_to(base_python())
     _program(folder / "sudo", *quick, str(ROOM / "sudo.py"))
-    _program(folder / "nvidia-smi", *quick, str(ROOM / "smi_client.py"), str(layout.run))
+    if not layout.hardware.real:
+        _program(folder / "nvidia-smi", *quick, str(ROOM / "smi_client.py"), str(layout.run))
     if name == HYPERVISOR:
         for program in ("pct", "lxc-info"):
             _program(folder / program, *quick, str(ROOM / "hypervisor.py"), str(layout.container_facts), program)
@@ -73,8 +82,11 @@ def _server(layout: Layout) -> None:
     about = f"home = {Path(base_python()).parent}\ninclude-system-site-packages = false\n"
     (layout.server / "pyvenv.cfg").write_text(about, encoding="utf-8")
     shutil.copytree(ROOM / "sglang", packages / "sglang", ignore=shutil.ignore_patterns("__pycache__"))
+    hardware = layout.hardware
     facts = {
-        "devices": str(layout.devices),
+        "devices": str(hardware.devices(layout.devices)),
+        "smi": f"{hardware.path}/nvidia-smi" if hardware.real else "",
+        **{name: str(getattr(hardware, name)) for name in ("gpus", "total", "weights", "pool", "held", "pinned")},
         "run": str(layout.run),
         "faults": str(layout.faults),
         "client": str(ROOM / "smi_client.py"),
@@ -133,6 +145,8 @@ def inventory(layout: Layout, ports: dict[str, int], server_port: int, identity:
         "log_dir": str(layout.logs),
         "server_python": str(layout.server_python),
         "server_port": server_port,
+        "gpu_count": layout.hardware.gpus,
+        "gpu_idle_mib": layout.hardware.idle_mib,
         "eagle3_grace": "3s",  # who practises has seen TERM being ignored after three seconds
         "holder_grace": "1s",
         "eagle3_silence": "6s",

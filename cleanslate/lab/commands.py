@@ -11,6 +11,7 @@ from typing import Any
 
 from cleanslate.lab import life
 from cleanslate.lab.faults import FAULTS
+from cleanslate.lab.hardware import Hardware, find_real
 
 
 class _Parser(argparse.ArgumentParser):
@@ -38,6 +39,10 @@ def _parser(default_root: str) -> argparse.ArgumentParser:
         if name == "break":
             command.epilog = f"faults:\n{known}\n  {'none':<22} no fault any more"
             command.add_argument("faults", nargs="+", metavar="FAULT", choices=[*FAULTS, "none"])
+        if name == "up":
+            command.add_argument("--gpu", choices=["pretend", "real"], default="pretend", help="whose GPUs it has")
+            command.add_argument("--held", type=float, help="real: GiB on each GPU that the stuck server has (70 %%)")
+            command.add_argument("--pinned", type=float, default=0, help="real: GiB of host memory that it has pinned")
         if name == "down":
             command.add_argument("--keep", action="store_true", help="leave the files, for a look at the logs")
         if name == "status":
@@ -72,7 +77,8 @@ def run(words: list[str], default_root: str) -> int:
     asked = _parser(default_root).parse_args(words)
     try:
         if asked.command == "up":
-            life.up(asked.root)
+            real = asked.gpu == "real"
+            life.up(asked.root, (lambda: find_real(asked.held, asked.pinned)) if real else Hardware)
         elif asked.command == "down":
             life.down(asked.root, keep=asked.keep)
         elif asked.command == "status":

@@ -14,14 +14,11 @@ from pathlib import Path
 from cleanslate.lab import namespaces
 from cleanslate.lab.alive import boot_id, start_of
 from cleanslate.lab.build import CONTEXT
-from cleanslate.lab.layout import CONTAINER, GPUS, SERVER
+from cleanslate.lab.layout import CONTAINER, SERVER
 from cleanslate.lab.pipes import Children
 from cleanslate.lab.plan import Plan, listen, settle
 from cleanslate.lab.room.sglang import title
 from cleanslate.lab.room.sglang.memory import GIB, hold, open_devices
-
-HELD = 76 * GIB
-_ORPHANS_GPU = 7
 
 
 def make_container(plan: Plan, commands: socket.socket, told: int) -> None:
@@ -48,15 +45,17 @@ def make_container(plan: Plan, commands: socket.socket, told: int) -> None:
 def _fork_orphan(plan: Plan, commands: socket.socket) -> None:
     """Leave a worker behind that nobody is the parent of: it holds a GPU and ignores TERM."""
     reading, writing = os.pipe()
+    hardware = plan.layout.hardware
+    gpu, devices = hardware.gpus - 1, str(hardware.devices(plan.layout.devices))
 
     def orphan() -> None:
         os.close(reading)
         os.setsid()
         commands.close()
-        title.set_title(f"sglang::scheduler_TP{_ORPHANS_GPU}")
+        title.set_title(f"sglang::scheduler_TP{gpu}")
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        open_devices(str(plan.layout.devices), _ORPHANS_GPU)
-        hold(str(plan.layout.devices), _ORPHANS_GPU, HELD)
+        open_devices(devices, gpu)
+        hold(devices, gpu, int(hardware.orphan * GIB))
         os.close(writing)
         while True:
             signal.pause()
@@ -70,7 +69,7 @@ def _run_container(plan: Plan, told: int) -> None:
     """Be the container (the first process of its PID namespace), until the lab ends."""
     title.set_title(f"cleanslate lab: {CONTAINER}")
     settle(plan, CONTAINER)
-    if plan.isolation.pid:
+    if plan.isolation.pid and not plan.layout.hardware.real:
         namespaces.hide_real_driver()
     asyncio.run(_contain(plan, told))
 
@@ -91,7 +90,7 @@ def stuck_argv(plan: Plan) -> list[str]:
     layout = plan.layout
     return [
         *(str(layout.server_python), "-m", "sglang.launch_server", "--model-path", str(layout.models / "target")),
-        *("--tp", str(GPUS), "--host", "127.0.0.1", "--port", str(plan.server_port)),
+        *("--tp", str(layout.hardware.gpus), "--host", "127.0.0.1", "--port", str(plan.server_port)),
         *("--context-length", str(CONTEXT // 2), "--speculative-algorithm", "EAGLE3"),
         *("--speculative-draft-model-path", str(layout.draft_snapshot)),
     ]
@@ -103,7 +102,7 @@ def launch_stuck_server(plan: Plan) -> None:
     environment = {
         **layout.environment(CONTAINER),
         "CLEANSLATE_LAB": plan.identity,
-        "CLEANSLATE_LAB_STUCK": str(GPUS - 1),
+        "CLEANSLATE_LAB_STUCK": str(layout.hardware.stuck),
     }
     with layout.server_log.open("ab") as log:
         process = subprocess.Popen(

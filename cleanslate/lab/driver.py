@@ -14,7 +14,7 @@ from pathlib import Path
 from cleanslate.lab import smi
 from cleanslate.lab.alive import process_ids
 from cleanslate.lab.faults import asked
-from cleanslate.lab.layout import GPUS, Layout
+from cleanslate.lab.layout import Layout
 from cleanslate.lab.namespaces import pid_namespace
 
 _MIB = 1 << 20
@@ -26,9 +26,9 @@ Held = dict[tuple[int, int], int]
 """(pid, GPU) -> bytes."""
 
 
-def scan(devices: Path) -> Held:
+def scan(devices: Path, gpus: int) -> Held:
     """What every process that can be seen from here has mapped of the device files."""
-    wanted = {f"{devices}/nvidia{gpu}".replace("\n", "\\012").encode(): gpu for gpu in range(GPUS)}
+    wanted = {f"{devices}/nvidia{gpu}".replace("\n", "\\012").encode(): gpu for gpu in range(gpus)}
     mark = str(devices).replace("\n", "\\012").encode()
     held: Held = {}
     for entry in process_ids():
@@ -61,7 +61,8 @@ class Driver:
 
     def __init__(self, layout: Layout, identity: str, inside: str | None) -> None:
         self._layout = layout
-        self._uuids = [smi.uuid_of(identity, gpu) for gpu in range(GPUS)]
+        self._hardware = layout.hardware
+        self._uuids = [smi.uuid_of(identity, gpu) for gpu in range(layout.hardware.gpus)]
         self._inside = inside  # the container's PID namespace; None: it has none of its own
         self._held: Held = {}
         self._at = 0.0
@@ -73,7 +74,7 @@ class Driver:
         now = time.monotonic()
         if now - self._at < _FRESH:
             return self._held
-        held = scan(self._layout.devices)
+        held = scan(self._layout.devices, self._hardware.gpus)
         if "slow-release" in asked(self._layout):
             for (pid, gpu), size in self._held.items():
                 if (pid, gpu) not in held:
@@ -86,12 +87,16 @@ class Driver:
         """All GPUs now. Inside the container the memory is seen and the holders are not (measured on a real one)."""
         held = self.look()
         found = []
-        for gpu in range(GPUS):
+        for gpu in range(self._hardware.gpus):
             holders = sorted((pid, size) for (pid, one), size in held.items() if one == gpu)
             used = sum(size for _, size in holders) + sum(size for one, size, _ in self._lingering if one == gpu)
             shown = () if inside else tuple((pid, title_of(pid), size // _MIB) for pid, size in holders)
             found.append(smi.Reading(gpu, self._uuids[gpu], used // _MIB, shown))
         return found
+
+    def everything_held(self) -> bool:
+        """Whether the story can begin: every GPU has a holder."""
+        return len({gpu for _, gpu in self.look()}) == self._hardware.gpus
 
     async def watch(self) -> None:
         """Keep looking while memory is released slowly, so that the delay runs from the holder's death."""

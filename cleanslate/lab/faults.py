@@ -13,6 +13,7 @@ FAULTS = {
     "silent-after-load": "all shards are loaded, then nothing happens, and no CPU is used",
     "busy-silent": "after loading, one worker is silent and busy for 3 s, then all is well",
     "dies-in-start": "one worker dies while it loads, and the server with it",
+    "dies-once": "the next server dies while it loads; those after it do not",
     "orphan-outside": "a process that the container cannot see holds GPU 7",
     "slow-release": "the driver gives memory back 4 s after its holder is gone",
     "short-draft-config": "the draft has 2048 positions only, which no playbook expects and the server refuses",

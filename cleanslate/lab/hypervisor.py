@@ -14,9 +14,10 @@ from collections.abc import Callable
 from cleanslate.lab import namespaces
 from cleanslate.lab.container import make_container
 from cleanslate.lab.driver import Driver
-from cleanslate.lab.layout import CONTAINER, GPUS, HYPERVISOR, VMID
+from cleanslate.lab.layout import CONTAINER, HYPERVISOR, VMID
 from cleanslate.lab.pipes import Children
 from cleanslate.lab.plan import Plan, listen, settle
+from cleanslate.lab.real_driver import RealDriver
 from cleanslate.lab.room.sglang import title
 from cleanslate.lab.room.sglang.memory import open_devices
 
@@ -41,7 +42,7 @@ def run_hypervisor(plan: Plan) -> None:
         words = dict(line.split() for line in lines)
     if "listening" not in words:
         raise RuntimeError("the container did not come up; the log says why")
-    if plan.isolation.pid:
+    if plan.isolation.pid and not plan.layout.hardware.real:
         namespaces.hide_real_driver()
     asyncio.run(_hypervise(plan, int(words["pid"]), orders))
 
@@ -63,8 +64,9 @@ def _start_watcher(plan: Plan) -> None:
         plan.let_go()
         os.setsid()
         title.set_title("nvidia-persistenced")
-        for gpu in range(GPUS):
-            open_devices(str(plan.layout.devices), gpu)
+        hardware = plan.layout.hardware
+        for gpu in range(hardware.gpus):
+            open_devices(str(hardware.devices(plan.layout.devices)), gpu)
         while True:
             signal.pause()
 
@@ -76,7 +78,7 @@ async def _hypervise(plan: Plan, container: int, orders: socket.socket) -> None:
     children.watch(container, lambda _: ending.set())
     children.start()
     inside = namespaces.pid_namespace(container) if plan.isolation.pid else None
-    driver = Driver(layout, plan.identity, inside)
+    driver = (RealDriver if layout.hardware.real else Driver)(layout, plan.identity, inside)
     driver.make_orphan = lambda: _order_orphan(orders)
     server = await asyncio.start_unix_server(driver.serve, sock=plan.driver)
     await listen(plan, HYPERVISOR, children)
@@ -89,7 +91,7 @@ async def _hypervise(plan: Plan, container: int, orders: socket.socket) -> None:
     }
     layout.container_facts.write_text(json.dumps(facts), encoding="utf-8")
     driver.make_orphan()
-    await _until(lambda: len({gpu for _, gpu in driver.look()}) == GPUS, "the GPUs are not held")
+    await _until(driver.everything_held, "the GPUs are not held")
     os.write(plan.ready, f"{plan.protected}\n".encode())
     os.close(plan.ready)
     tasks = [asyncio.create_task(work) for work in (driver.watch(), _end_without_folder(plan, ending))]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from pathlib import Path
 
+from cleanslate.lab.hardware import Hardware, load
+
 CONTAINER = "eagle3-lab"
 HYPERVISOR = "pve-lab"
 MACHINES = (HYPERVISOR, CONTAINER)
 VMID = 101
-GPUS = 8
 SERVER = "eagle3"
 DRAFT_COMMIT = "5f0b8e2c4d1a97360e8f5b2c9a4d7e1f3c6b0a92"
 DRAFT_COMMIT_BEFORE = "a3c1d5e7f90b2846c8e0a1b3d5f7092846ace013"
@@ -22,6 +23,7 @@ class Layout:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.hardware_facts = root / "hardware.json"
         self.identity = root / "lab.id"  # marks the folder as ours; the lab ends when it changes or goes
         self.inventory = root / "lab.json"
         self.pid = root / "lab.pid"
@@ -34,6 +36,11 @@ class Layout:
         self.run = root / "run"
         self.devices = root / "dev"
         self.libraries = root / "lib"
+
+    @cached_property
+    def hardware(self) -> Hardware:
+        """The GPUs that this lab was built with."""
+        return load(self.hardware_facts)
 
     def machine(self, name: str) -> Path:
         """The folder that is a machine's own."""
@@ -80,8 +87,11 @@ class Layout:
 
     def environment(self, machine: str) -> dict[str, str]:
         """What a session on a machine starts with, beside SSH_CONNECTION."""
-        return {
-            "PATH": f"{self.machine(machine) / 'bin'}:{_SYSTEM_PATH}",
+        # Beside pretend GPUs an empty libnvidia-ml.so.1 hides a real NVML.
+        libraries = self.hardware.libraries if self.hardware.real else str(self.libraries)
+        programs = [str(self.machine(machine) / "bin"), self.hardware.path, _SYSTEM_PATH]
+        found = {
+            "PATH": ":".join(part for part in programs if part),
             "HOME": str(self.home(machine)),
             "USER": "root",
             "LOGNAME": "root",
@@ -90,5 +100,5 @@ class Layout:
             "TMPDIR": str(self.machine(machine) / "tmp"),
             "XDG_STATE_HOME": str(self.home(machine) / ".local" / "state"),
             "CLEANSLATE_LEASES": str(self.home(machine) / ".local" / "state" / "cleanslate" / "leases"),
-            "LD_LIBRARY_PATH": str(self.libraries),  # an empty libnvidia-ml.so.1 hides a real NVML
         }
+        return {**found, "LD_LIBRARY_PATH": libraries} if libraries else found

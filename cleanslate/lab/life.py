@@ -11,13 +11,14 @@ import shutil
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from cleanslate.lab import faults
 from cleanslate.lab.alive import boot_id, process_ids, running_pid, start_of, stat_fields
+from cleanslate.lab.hardware import Hardware, NoHardware
 from cleanslate.lab.layout import MACHINES, Layout
 from cleanslate.lab.room import smi_client
 
@@ -53,23 +54,27 @@ def _layout(root: Path) -> Layout:
     return Layout(root)
 
 
-def up(root: Path) -> None:
+def up(root: Path, find_hardware: Callable[[], Hardware] = Hardware) -> None:
     """Bring the lab up as the story begins, unless it is up. What is left of a dead one is cleared away."""
     layout = _layout(root)
     with _alone(layout.root):
         if running_pid(str(layout.root)) is None:
             _clear(layout)
-            _start(layout)
+            try:
+                hardware = find_hardware()
+            except NoHardware as error:
+                raise LabError(str(error)) from None
+            _start(_layout(root), hardware)
 
 
-def _start(layout: Layout) -> None:
+def _start(layout: Layout, hardware: Hardware) -> None:
     from cleanslate.lab import build, daemon
     from cleanslate.lab.namespaces import find_isolation
     from cleanslate.lab.plan import Plan
 
     identity = secrets.token_hex(8)
     isolation = find_isolation()
-    build.build(layout, identity)
+    build.build(layout, identity, hardware)
     doors = {name: _door(0) for name in MACHINES}
     ports = {name: door.getsockname()[1] for name, door in doors.items()}
     build.make_keys(layout, ports)
@@ -194,7 +199,7 @@ def _processes(layout: Layout, first: int | None) -> list[int]:
             parents[pid] = int(fields[1])
             if mark and _has_environment(pid, mark):
                 marked.add(pid)
-    marked |= {pid for pid, _ in scan(layout.devices)}
+    marked |= {pid for pid, _ in scan(layout.devices, layout.hardware.gpus)}
     if first in parents:
         marked |= {pid for pid in parents if first in _ancestors(pid, parents)}
     marked -= {os.getpid(), os.getppid(), *(() if first is None else (first,))}
@@ -252,6 +257,8 @@ def break_(root: Path, names: list[str]) -> list[str]:
     layout = _layout(root)
     if running_pid(str(layout.root)) is None:
         raise LabError("the lab is not up; start it with: inv lab up")
+    if layout.hardware.real and "slow-release" in names:
+        raise LabError("these GPUs are real: their driver gives memory back when it does")
     now = faults.ask_for(layout, names)
     if "orphan-outside" in names:
         _ask(layout, "orphan")

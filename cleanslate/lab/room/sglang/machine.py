@@ -2,21 +2,25 @@
 
 import importlib.util
 import json
+import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-GPUS = 8
-
 
 def _facts() -> dict[str, str]:
-    """{"devices", "run", "faults", "client"}: paths, written beside this package when the lab was built."""
+    """What was written beside this package when the lab was built.
+
+    {"devices", "run", "faults", "client"} are paths; {"gpus", "total", "weights", "pool", "held", "pinned"} numbers
+    (GiB). `smi` is the real nvidia-smi, or empty.
+    """
     loaded = json.loads(Path(__file__).with_name("machine.json").read_text(encoding="utf-8"))
     return {str(key): str(value) for key, value in loaded.items()}
 
 
 FACTS = _facts()
+GPUS = int(FACTS["gpus"])
 
 
 def faults() -> frozenset[str]:
@@ -27,14 +31,24 @@ def faults() -> frozenset[str]:
         return frozenset()
 
 
+def take_back(fault: str) -> None:
+    """Ask for a fault no longer."""
+    path = Path(FACTS["faults"])
+    path.write_text("".join(f"{each}\n" for each in faults() - {fault}), encoding="utf-8")
+
+
 def free_mib() -> list[int]:
     """The free memory of each GPU in MiB, as the driver says; RuntimeError without a driver."""
+    asked = ["--query-gpu=memory.free", "--format=csv,noheader,nounits"]
+    if FACTS["smi"]:
+        done = subprocess.run([FACTS["smi"], *asked], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        return [int(line) for line in done.stdout.split()]
     spec = importlib.util.spec_from_file_location("smi_client", FACTS["client"])
     assert spec is not None and spec.loader is not None
     client: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(client)
     try:
-        _, text = client.ask(FACTS["run"], ["smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits"])
+        _, text = client.ask(FACTS["run"], ["smi", *asked])
         return [int(line) for line in text.decode().split()]
     except (OSError, ValueError):
         raise RuntimeError("No CUDA GPUs are available") from None

@@ -1,4 +1,4 @@
-"""Holds GPU memory as the lab's driver counts it: the size of what a living process has mapped of a device file."""
+"""Holds GPU memory: as the lab's driver counts it, by the size of what a living process has mapped; or really."""
 
 import ctypes
 import mmap
@@ -17,8 +17,21 @@ def open_devices(folder: str, gpu: int) -> None:
         os.open(os.path.join(folder, name), os.O_RDWR)  # noqa: PTH118 - a server's worker imports little
 
 
-def hold(folder: str, gpu: int, size: int) -> None:
-    """Map `size` bytes of a GPU, for this process's life. No page is touched, so it costs no memory."""
+REAL = "/dev"
+
+
+def hold(folder: str, gpu: int, size: int, pinned: int = 0) -> None:
+    """Take `size` bytes of a GPU, for this process's life: of a real one through libcuda, where the folder is /dev.
+
+    Of a pretend one they are mapped; no page is touched, so it costs no memory.
+    """
+    if folder == REAL:
+        from .cuda import allocate, pin
+
+        allocate(gpu, size)
+        if pinned:
+            pin(gpu, pinned)
+        return
     handle = os.open(os.path.join(folder, f"nvidia{gpu}"), os.O_RDWR)  # noqa: PTH118 - as above
     flags = mmap.MAP_SHARED | _MAP_NORESERVE
     address = _LIBC.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, handle, 0)

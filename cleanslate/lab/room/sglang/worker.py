@@ -7,13 +7,13 @@ import sys
 import time
 from argparse import Namespace
 
-from sglang.machine import FACTS, bar, faults, log
+from sglang.machine import FACTS, bar, faults, log, take_back
 from sglang.memory import GIB, hold, open_devices
 from sglang.title import set_title
 
-WEIGHTS_GIB = 58
-POOL_GIB = 18
-TOTAL_GIB = 140.4
+WEIGHTS_GIB = float(FACTS["weights"])
+POOL_GIB = float(FACTS["pool"])
+TOTAL_GIB = float(FACTS["total"])
 _SHARDS = 24
 _SHARD_SECONDS = 0.04
 _BATCH_SIZES = (1, 2, 4, 8)
@@ -40,7 +40,8 @@ def run_worker(rank: int, options: Namespace, ready: int, *, stuck: bool) -> Non
     signal.signal(signal.SIGTERM, signal.SIG_IGN if stuck else on_term)
     try:
         if stuck:
-            hold(FACTS["devices"], rank, (WEIGHTS_GIB + POOL_GIB) * GIB)
+            pinned = float(FACTS["pinned"]) if rank == 0 else 0.0
+            hold(FACTS["devices"], rank, int(float(FACTS["held"]) * GIB), int(pinned * GIB))
         else:
             _start(rank, options)
     except Exception as error:  # noqa: BLE001 - whatever it is, it ends this process and must be told as the real one tells it
@@ -68,7 +69,7 @@ def _start(rank: int, options: Namespace) -> None:
             "mem usage=1.48 GB.",
             rank,
         )
-    hold(FACTS["devices"], rank, POOL_GIB * GIB)
+    hold(FACTS["devices"], rank, int(POOL_GIB * GIB))
     log(f"KV Cache is allocated. #tokens: 1478932, K size: {POOL_GIB / 2:.2f} GB, V size: {POOL_GIB / 2:.2f} GB", rank)
     log(f"Memory pool end. avail mem={TOTAL_GIB - WEIGHTS_GIB - POOL_GIB:.2f} GB", rank)
     if not options.disable_cuda_graph:
@@ -77,7 +78,7 @@ def _start(rank: int, options: Namespace) -> None:
 
 def _load_weights(rank: int, options: Namespace) -> None:
     log(f"Load weight begin. avail mem={TOTAL_GIB - 1.52:.2f} GB", rank)
-    hold(FACTS["devices"], rank, WEIGHTS_GIB * GIB)
+    hold(FACTS["devices"], rank, int(WEIGHTS_GIB * GIB))
     began = time.monotonic()
     for shard in range(_SHARDS + 1):
         if rank == 0:
@@ -88,7 +89,7 @@ def _load_weights(rank: int, options: Namespace) -> None:
                 f"[00:{shard * _SHARD_SECONDS:02.0f}<00:{(_SHARDS - shard) * _SHARD_SECONDS:02.0f}, {speed:5.2f}it/s]"
                 f" |{'#' * filled:10}|"
             )
-        if rank == 3 and shard == _SHARDS // 2 and "dies-in-start" in faults():
+        if rank == min(3, options.tp_size - 1) and shard == _SHARDS // 2 and _dies():
             raise RuntimeError("CUDA error: uncorrectable ECC error encountered")
         time.sleep(_SHARD_SECONDS if shard < _SHARDS else 0)
     if rank == 0:
@@ -98,6 +99,14 @@ def _load_weights(rank: int, options: Namespace) -> None:
         f"mem usage={WEIGHTS_GIB:.2f} GB.",
         rank,
     )
+
+
+def _dies() -> bool:
+    """Whether it was asked for that this worker dies; what was asked for once is taken back."""
+    wanted = faults()
+    if "dies-once" in wanted:
+        take_back("dies-once")
+    return bool(wanted & {"dies-in-start", "dies-once"})
 
 
 def _burn(rank: int) -> None:
