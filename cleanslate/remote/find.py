@@ -39,7 +39,11 @@ class _Wish:
         self.size = options["size"]
         self.mode, self.exact = options["mode"], options["exact_mode"]
         self.contains, self.whole = options["contains"], options["whole"]
-        self.encoding = options["encoding"]
+        self.encoding = options["encoding"] or "utf-8"
+        try:
+            "".encode(self.encoding)
+        except LookupError:
+            raise Failed("wrong", f'there is no encoding "{self.encoding}" here') from None
         self.now = time.time()
 
     def name_fits(self, name):
@@ -72,7 +76,7 @@ class _Wish:
 
     def _content_fits(self, path):
         try:
-            with open(path, encoding=self.encoding or "utf-8", errors="surrogateescape") as file:
+            with open(path, encoding=self.encoding, errors="surrogateescape") as file:
                 if self.whole:
                     return bool(self.contains.search(file.read()))
                 return any(self.contains.match(line) for line in file)

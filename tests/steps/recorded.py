@@ -10,7 +10,7 @@ A case is an entry of `cases/STEP.yml`:
       environment: {...}
       differs: {field: why}         # where we differ from Ansible on purpose; `check`, `again`, `tree`, `diff`, too
 
-`python -m tests.steps.record_outcomes` runs them with ansible-core and writes `outcomes/STEP.json`, which
+`python -m tests.steps.against_ansible` runs them with ansible-core and writes `outcomes/STEP.json`, which
 test_outcomes.py compares with ours.
 """
 

@@ -1,4 +1,11 @@
-"""Keep what ansible-core makes of every case: `python -m tests.steps.record_outcomes PLAYBOOK-COMMAND [STEP...]`."""
+"""Runs every case with ansible-core and writes what it gives into outcomes/, or tells where that has changed.
+
+    python -m tests.steps.against_ansible ANSIBLE_PYTHON [STEP...]            compare with what is written there
+    python -m tests.steps.against_ansible ANSIBLE_PYTHON --write [STEP...]    write it anew
+
+ANSIBLE_PYTHON is the interpreter of an environment that holds ansible-core 2.19. The tests then need no Ansible:
+test_outcomes.py holds the same cases against the written outcomes.
+"""
 
 from __future__ import annotations
 
@@ -85,14 +92,23 @@ def outcome(result: dict, places: dict) -> dict:
     return kept
 
 
-def main() -> None:
-    ansible, *steps = sys.argv[1:]
+def main() -> int:
+    python, *steps = [word for word in sys.argv[1:] if word != "--write"]
+    ansible = str(Path(python).with_name("ansible-playbook"))
+    others = 0
     for step in steps or recorded.steps_with_cases():
         with tempfile.TemporaryDirectory(prefix="outcomes") as root:
             found = record(step, ansible, Path(root))
-        recorded.outcomes_path(step).write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
-        print(step, len(found))
+        if "--write" not in sys.argv:
+            kept = recorded.outcomes_of(step)
+            other = [case for case, outcome in recorded.plain(found, {}).items() if outcome != kept.get(case)]
+            others += len(other)
+            print(step, len(found), "cases,", ", ".join(other) or "all as they were kept")
+        else:
+            recorded.outcomes_path(step).write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+            print(step, len(found))
+    return 1 if others else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
