@@ -168,7 +168,7 @@ def run_loaded(options: PlayOptions, settings: Settings, loaded: Loaded, going: 
     run_id = new_run_id(loaded.playbook.path.stem)
     asker = _Asker()
     become_password = asker.become_password(loaded.secrets) if options.ask_become_pass else None
-    connection_vars = _connection_vars(options, loaded.secrets)
+    connection_vars = connection_variables(options, loaded.secrets)
     known = _provenance(loaded, options, settings, who())
     known.facts["pid"], known.facts["pid_start"] = os.getpid(), process_start(os.getpid())
     known.facts["resume_of"] = going.run if going else None
@@ -263,7 +263,7 @@ def words(given: Sequence[str]) -> list[str]:
     return [word.strip() for text in given for word in text.split(",") if word.strip()]
 
 
-def _connection_vars(options: PlayOptions, secrets: Secrets) -> dict[str, Any]:
+def connection_variables(options: PlayOptions, secrets: Secrets) -> dict[str, Any]:
     """What the command line says of connections; variables of the inventory win over it, as in Ansible."""
     said: dict[str, Any] = {
         "ansible_user": options.user,
@@ -319,7 +319,13 @@ def _provenance(loaded: Loaded, options: PlayOptions, settings: Settings, user: 
 
     loaded.secrets.learn(loaded.extra_vars)
     known = provenance(
-        settings.root, loaded.playbook, loaded.inventory, loaded.extra_vars, loaded.secrets, asdict(options)
+        settings.root,
+        loaded.playbook,
+        loaded.inventory,
+        loaded.extra_vars,
+        loaded.secrets,
+        asdict(options),
+        [_source(text) for text in options.inventory] or list(settings.inventory),
     )
     known.facts = {
         "playbook": str(loaded.playbook.path),
@@ -329,6 +335,7 @@ def _provenance(loaded: Loaded, options: PlayOptions, settings: Settings, user: 
         "controller": socket.gethostname(),
         "cwd": str(Path.cwd()),
         "check": options.check,
+        "rerun_of": settings.rerun_of,
         **known.facts,
     }
     return known

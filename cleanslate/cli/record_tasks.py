@@ -77,4 +77,41 @@ def diff(context: Any, before: str = "@-2", after: str = "last", json: bool = Fa
     return show_diff(settings_of(context), before, after, as_json=json)
 
 
-TASKS = (runs, show, diff)
+@task(
+    positional=["run"],
+    iterable=["extra_vars", "vault_password_file"],
+    short={"extra_vars": "e", "yes": "y"},
+    help={
+        "run": f"{_RUN}; or a file that inv export made",
+        "yes": "go on without asking, whatever cannot be the same",
+        "extra_vars": "a secret that the record does not have: name=value (may be repeated)",
+        "vault_password_file": "the vault password file, where it is not where it was",
+    },
+)
+def rerun(context: Any, run: str, yes: bool = False, extra_vars: Any = None, vault_password_file: Any = None) -> int:
+    """Make a run again: its commit, changes, inventory, variables and flags; says first what cannot be the same."""
+    from cleanslate.cli.rerun import rerun as make
+    from cleanslate.cli.settings import settings_of
+
+    return make(
+        settings_of(context),
+        run,
+        yes=yes,
+        extra_vars=extra_vars or (),
+        vault_password_file=vault_password_file or (),
+    )
+
+
+@task(
+    positional=["run", "file"],
+    help={"run": _RUN, "file": "the file to write; ID.cleanslate.tar.gz here, if none is named"},
+)
+def export(context: Any, run: str = "last", file: str = "") -> int:
+    """Write a run and the code that it needs into one file, which a teammate can give to inv rerun."""
+    from cleanslate.cli.runs import export_run
+    from cleanslate.cli.settings import settings_of
+
+    return export_run(settings_of(context), run, file)
+
+
+TASKS = (runs, show, diff, rerun, export)

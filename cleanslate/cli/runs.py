@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from cleanslate.cli.settings import Settings
@@ -131,3 +132,14 @@ def _refuse(step: str | None, host: str | None, names: dict[int, str], hosts: se
     known = sorted(hosts)
     fix = suggest(host or "", known) or f"it has: {', '.join(known[:20]) or 'none'}"
     raise InputError(f'the run has nothing of host "{host}" there', fix=fix)
+
+
+def export_run(settings: Settings, wanted: str, file: str) -> int:
+    """Write a run into one file, and say how to use it."""
+    from cleanslate.record.export import ENDING, export_record
+
+    folder = find_run(settings.runs, wanted)
+    path = Path(file or f"{read_run(folder)['id']}{ENDING}").expanduser()
+    export_record(folder, settings.root, path)
+    print(f"{path}  (in another checkout: inv rerun {path.name})")
+    return 0

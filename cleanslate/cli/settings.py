@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cleanslate.cli.again import again
 from cleanslate.errors import InputError, suggest
 
 
 def project_root(start: Path | None = None) -> Path:
     """The repository: the nearest folder upwards with an invoke.yaml or playbooks, else the one that `inv` lies in."""
+    made_again = again()
+    if made_again is not None and start is None:
+        return Path(made_again.root)
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
         if (folder / "invoke.yaml").is_file() or (folder / "playbooks").is_dir():
@@ -30,6 +34,7 @@ class Settings:
     runs: Path
     forks: int
     accept_new_host_keys: bool
+    rerun_of: str | None = None
 
 
 _KNOWN = ("inventory", "runs", "forks", "accept_new_host_keys")
@@ -47,12 +52,14 @@ def settings_of(context: Any) -> Settings:
             )
     inventory = given.get("inventory", ["inventory/lab.yml"])
     sources = [inventory] if isinstance(inventory, str) else list(inventory)
+    made_again = again()
     return Settings(
         root=root,
         inventory=[str(root / source) for source in sources],
-        runs=root / str(given.get("runs", ".runs")),
+        runs=Path(made_again.runs) if made_again else root / str(given.get("runs", ".runs")),
         forks=int(given.get("forks", 50)),
         accept_new_host_keys=bool(given.get("accept_new_host_keys", False)),
+        rerun_of=made_again.of if made_again else None,
     )
 
 

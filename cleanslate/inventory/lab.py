@@ -25,7 +25,9 @@ def read(options: SourceMap, context: PluginContext) -> None:
     gpu = str(options.get("gpu", "pretend"))
     if gpu not in ("pretend", "real"):
         raise InputError(f'the lab has no "{gpu}" GPUs', origin=Origin(context.file), fix="gpu: real, or leave it out")
-    root = _repository(context) / str(options.get("root", ".lab" if gpu == "pretend" else ".lab-gpu"))
+    root = (
+        _repository(context) / str(options.get("root", ".lab" if gpu == "pretend" else ".lab-gpu"))
+    ).resolve()  # a run made again links to it
     origin = Origin(context.file)
     found = root / "lab.json"
     if running_pid(str(root)) is None or not found.exists():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cleanslate.record.compare_steps import compare_outcomes
-from cleanslate.record.differences import MISSING, Comparison, Difference, grouped, parts
+from cleanslate.record.differences import MISSING, Comparison, Difference, Roots, grouped, parts
 from cleanslate.record.git import files_between, subjects_between
 from cleanslate.record.reading import read_run
 
@@ -20,7 +20,9 @@ _NO_MATTER = frozenset((*_SHOWN, "name", "extra_vars", "inventory"))
 
 def compare(before: Path, after: Path, *, repository: Path | None = None) -> Comparison:
     """Compare two records, given by their folders. `repository` is asked what lies between two commits."""
-    left, right = _rooted(read_run(before)), _rooted(read_run(after))
+    facts = read_run(before), read_run(after)
+    roots = Roots([_root(one) for one in facts])
+    left, right = (_rooted(one, roots) for one in facts)
     found = Comparison()
     variables = list(_variables(left, right))
     found.causes += [one for one, is_cause in variables if is_cause]
@@ -29,23 +31,18 @@ def compare(before: Path, after: Path, *, repository: Path | None = None) -> Com
     code = list(_code(left, right, repository or Path(right["root"]), places))
     more = (*_playbook(left, right), *_options(left, right), *found.causes, *_inventory(left, right))
     found.causes = [*code, *more, *_versions(left, right), *_targets(left, right)]
-    compare_outcomes(found, left, right, before, after)
+    compare_outcomes(found, left, right, before, after, roots)
     return found
 
 
-def _rooted(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts with the root's path taken out of texts: the same run in another checkout is the same."""
-    root = facts.get("root") or os.path.dirname(os.path.dirname(str(facts.get("playbook"))))  # noqa: PTH120 - text
-    replaced: dict[str, Any] = {**_replaced({key: value for key, value in facts.items() if key != "kept"}, root)}
-    return {**replaced, "root": root, "kept": facts.get("kept") or {}}
+def _root(facts: Mapping[str, Any]) -> str:
+    return str(facts.get("root") or os.path.dirname(os.path.dirname(str(facts.get("playbook")))))  # noqa: PTH120 - text
 
 
-def _replaced(value: Any, root: str) -> Any:
-    if isinstance(value, str):
-        return value.replace(f"{root}/", "") if len(root) > 1 else value
-    if isinstance(value, Mapping):
-        return {key: _replaced(item, root) for key, item in value.items()}
-    return [_replaced(item, root) for item in value] if isinstance(value, list) else value
+def _rooted(facts: dict[str, Any], roots: Roots) -> dict[str, Any]:
+    """The facts with the checkouts' paths taken out of texts."""
+    shown: dict[str, Any] = roots.without({key: value for key, value in facts.items() if key != "kept"})
+    return {**shown, "root": _root(facts), "kept": facts.get("kept") or {}}
 
 
 # --------------------------------------------------------------------------- code
@@ -114,7 +111,9 @@ def _options(left: dict[str, Any], right: dict[str, Any]) -> Iterator[Difference
 
 
 def _sources(facts: dict[str, Any], options: Mapping[str, Any]) -> list[str]:
-    """Inventory sources from where the person stood, in the form that does not depend on it."""
+    """Inventory sources in the form that does not depend on where the person stood."""
+    if "sources" in facts:
+        return [str(text) for text in facts["sources"]]
     cwd = str(facts.get("cwd") or "")
     base = "" if cwd in ("", facts["root"]) else cwd
     given = [str(text) for text in options.get("inventory") or ()]
@@ -152,11 +151,25 @@ def _targets(left: dict[str, Any], right: dict[str, Any]) -> Iterator[Difference
     before, after = left.get("targets") or {}, right.get("targets") or {}
     found = []
     for host in set(before) & set(after):
-        for name in before[host]:
-            if name in after[host]:
-                for path, old, new in parts(before[host][name], after[host][name], name):
-                    found.append((host, path, Difference("target", path, old, new)))
+        for name, old, new in target_parts(before[host], after[host]):
+            found.append((host, name, Difference("target", name, old, new)))
     yield from grouped(sorted(found, key=lambda one: one[:2]))
+
+
+def target_parts(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """What is known of a target on both sides and differs: (name, before, after); GPUs as a list of those that do."""
+    for name in before:
+        if name == "gpus" and name in after:
+            gpus = [[_gpu(one) for one in side["gpus"]] for side in (before, after)]
+            old, new = ([one for one in gpus[side] if one not in gpus[1 - side]] for side in (0, 1))
+            if old or new:
+                yield name, old, new
+        elif name in after:
+            yield from parts(before[name], after[name], name)
+
+
+def _gpu(gpu: Mapping[str, Any]) -> str:
+    return " ".join(str(gpu.get(key)) for key in ("index", "name", "uuid"))
 
 
 # --------------------------------------------------------------------------- variables

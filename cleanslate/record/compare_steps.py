@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cleanslate.record.differences import MISSING, Comparison, Difference, grouped, parts
+from cleanslate.record.differences import MISSING, Comparison, Difference, Roots, grouped, parts
 from cleanslate.record.observing import observe
 from cleanslate.record.reading import read_events
 
@@ -16,10 +16,12 @@ _SECONDS = 0.5  # and how much longer at least
 _Key = tuple[Any, ...]
 
 
-def compare_outcomes(found: Comparison, left: dict[str, Any], right: dict[str, Any], before: Path, after: Path) -> None:
+def compare_outcomes(
+    found: Comparison, left: dict[str, Any], right: dict[str, Any], before: Path, after: Path, roots: Roots
+) -> None:
     """Add what followed in arguments, and what came of it, to a comparison."""
     steps = [_steps(facts, folder) for facts, folder in ((left, before), (right, after))]
-    called = [_arguments(facts, folder) for facts, folder in ((left, before), (right, after))]
+    called = [_arguments(folder, roots) for folder in (before, after)]
     found.follows += grouped(list(_arguments_differ(*called)))
     found.outcome += _runs_differ(left, right)
     found.outcome += _steps_differ(*steps)
@@ -46,9 +48,8 @@ def _key(step: Mapping[str, Any], seen: Counter[_Key]) -> _Key:
     return (*key, seen[key])
 
 
-def _arguments(facts: dict[str, Any], folder: Path) -> dict[tuple[_Key, str, Any], Any]:
+def _arguments(folder: Path, roots: Roots) -> dict[tuple[_Key, str, Any], Any]:
     """(step, host, item) -> arguments as rendered."""
-    root = f"{facts['root']}/"
     seen: Counter[_Key] = Counter()
     keys: dict[int, _Key] = {}
     found = {}
@@ -57,17 +58,9 @@ def _arguments(facts: dict[str, Any], folder: Path) -> dict[tuple[_Key, str, Any
         if event.kind == "step.started":
             keys[data["step"]] = _key(data, seen)
         elif event.kind in ("host.finished", "item.finished") and data.get("args") and data["step"] in keys:
-            place = (keys[data["step"]], str(data["host"]), data.get("item"))
-            found[place] = _without(data["args"], root)
+            place = (keys[data["step"]], str(data["host"]), roots.without(data.get("item")))
+            found[place] = roots.without(data["args"])
     return found
-
-
-def _without(value: Any, root: str) -> Any:
-    if isinstance(value, str):
-        return value.replace(root, "")
-    if isinstance(value, Mapping):
-        return {key: _without(item, root) for key, item in value.items()}
-    return [_without(item, root) for item in value] if isinstance(value, list) else value
 
 
 def _arguments_differ(

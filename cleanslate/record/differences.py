@@ -80,3 +80,20 @@ def grouped(found: Sequence[tuple[str, str, Difference]]) -> list[Difference]:
         Difference(one.kind, one.name, one.before, one.after, tuple(sorted(set(hosts))), one.notes)
         for one, hosts in together.values()
     ]
+
+
+class Roots:
+    """The checkouts of two runs. Their paths are taken out of texts: a run in another checkout is the same run."""
+
+    def __init__(self, roots: Sequence[str]) -> None:
+        self._prefixes = [f"{root}/" for root in sorted(set(roots), key=len, reverse=True) if len(root) > 1]
+
+    def without(self, value: Any) -> Any:
+        """The value, deep, without the paths."""
+        if isinstance(value, str):
+            for prefix in self._prefixes:
+                value = value.replace(prefix, "")
+            return value
+        if isinstance(value, Mapping):
+            return {self.without(key): self.without(item) for key, item in value.items()}
+        return [self.without(item) for item in value] if isinstance(value, list) else value

@@ -17,7 +17,11 @@ _DIFF = (
     "--src-prefix=a/", "--dst-prefix=b/",
 )  # fmt: skip
 # Nothing of the person's configuration may change what is read, and reading must not write the index.
-_PLAIN = ("-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false", "-c", "core.quotePath=false")
+_PLAIN = tuple(
+    word
+    for setting in ("diff.noprefix=false", "diff.mnemonicPrefix=false", "diff.relative=false", "core.quotePath=false")
+    for word in ("-c", setting)
+)
 
 
 class Question:

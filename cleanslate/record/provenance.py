@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import platform
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,13 +41,19 @@ def provenance(
     extra_vars: Mapping[str, Any],
     secrets: Secrets,
     options: Mapping[str, Any],
+    sources: Sequence[str],
 ) -> Provenance:
-    """Commit and uncommitted diff, options, digests of the files that took part, variables as written, versions."""
+    """Commit and uncommitted diff, options, digests of the files that took part, variables as written, versions.
+
+    `root` is the repository's folder, as settings have it; `sources` are the inventory's, from the options or settings.
+    """
     checkout = read_checkout(root)
     files = FilesUsed(root)
     files.add([*playbook.files, *inventory.files, *_variable_files(options)])
     facts = {
         "root": str(files.root),
+        "prefix": checkout.prefix if checkout else "",
+        "sources": [text if "," in text else files.shown(Path(text)) for text in sources],
         "options": secrets.redact(dict(options)),
         "commit": checkout.commit if checkout else None,
         "branch": checkout.branch if checkout else None,
@@ -97,6 +104,7 @@ def _installed() -> dict[str, str]:
     return found
 
 
+@functools.lru_cache(maxsize=1)
 def code_digest() -> str:
     """A digest of our own code: versions do not tell one state of a checkout from the next."""
     home = Path(cleanslate.__file__).parent

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cleanslate.runner.variables import PlayScope
     from cleanslate.runner.world import World
 
+_ASKED = Origin("vars_prompt")
 _LONGEST = 16 * 1024  # characters of JSON; a longer value is kept by its size
 
 
@@ -42,7 +43,12 @@ class HostVariables:
 
     def add(self, world: World, scope: PlayScope, hosts: Sequence[str]) -> None:
         """Render and keep the variables of hosts in a play. Nothing is asked outside: such lookups become errors."""
-        renderer = Renderer(secrets=self._secrets, outside=False)
+        folders = world.variables.search_folders(None)
+
+        def paths(kind: str) -> list[Path]:
+            return [place for base in folders for place in (base / kind, base)]
+
+        renderer = Renderer(lookup_paths=paths, secrets=self._secrets, outside=False)
         for host in hosts:
             variables = Variables([_Layered(world.variables.of_play(host, scope))], renderer)
             for name, origin in _named(world, scope, host):
@@ -69,7 +75,7 @@ class HostVariables:
         return {**entry, "value": _short(shown(value, self._secrets, name))}
 
     def _place(self, origin: Origin | None) -> str | None:
-        if origin is None or origin.file.startswith("-"):
+        if origin is None or origin.file.startswith("-") or origin is _ASKED:
             return origin and origin.file
         return str(origin._replace(file=self._files.shown(Path(origin.file))))
 
@@ -111,7 +117,8 @@ def _named(world: World, scope: PlayScope, host: str) -> Iterator[tuple[str, Ori
     places: dict[str, Origin | None] = {}
     for layer in layers:
         for name in layer:
-            places[str(name)] = layer.value_origin(name) if isinstance(layer, SourceMap) else None
+            asked = _ASKED if layer is scope.prompts else None
+            places[str(name)] = layer.value_origin(name) if isinstance(layer, SourceMap) else asked
     yield from sorted(places.items(), key=lambda pair: pair[0])
 
 
