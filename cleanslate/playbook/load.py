@@ -90,6 +90,7 @@ def load_role(
     parent: Role | None = None,
     public: bool = False,
     allow_duplicates: bool = True,
+    validate: bool = True,
     origin: Origin | None = None,
     vault: Decrypt | None = None,
     extra_vars: Mapping[str, Any] | None = None,
@@ -113,6 +114,7 @@ def load_role(
         public=public,
         allow_duplicates=allow_duplicates,
         parents=(*parent.parents, parent) if parent is not None else (),
+        validate=validate,
     )
     role = read_role(use, Scope(inherit, playbook_dir / "main.yml", parent), loader)
     if role is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cleanslate.errors import Origin
-from cleanslate.model import Keywords, Node, Role, SourceMap
+from cleanslate.model import Keywords, Node, Role, SourceMap, SourceText, Step
 from cleanslate.playbook.entries import read_entries
 from cleanslate.playbook.find import expanded, role_file, role_files, role_search_paths
 from cleanslate.playbook.forms import Form
@@ -15,7 +16,7 @@ from cleanslate.playbook.inherit import merge, read_keywords
 from cleanslate.playbook.keywords import ROLE, STEP, Place
 from cleanslate.playbook.keywords import variables as read_variables
 from cleanslate.playbook.loader import Loader, Scope, as_map
-from cleanslate.playbook.values import copy_entry, did_you_mean, is_name, name_refusal, shown, templated
+from cleanslate.playbook.values import as_data, copy_entry, did_you_mean, is_name, name_refusal, shown, templated
 from cleanslate.yamlfile import shown_path
 
 _META_KEYS = ("dependencies", "allow_duplicates", "argument_specs", "galaxy_info", "collections")
@@ -36,6 +37,7 @@ class Use:
     public: bool = True
     allow_duplicates: bool | None = None  # None: as the role's meta says
     parents: tuple[Role, ...] = ()
+    validate: bool = True  # by its argument_specs, before its steps
 
 
 # ---------------------------------------------------------------------- roles: and dependencies:
@@ -131,6 +133,7 @@ def read_imported_role(form: Form, scope: Scope, loader: Loader) -> tuple[Node, 
         public=_said(args.get("public"), default=True),
         allow_duplicates=_said(args.get("allow_duplicates"), default=True),
         parents=parents,
+        validate=_said(args.get("rolespec_validate"), default=True),
     )
     role = read_role(use, scope, loader)
     if role is None:
@@ -214,7 +217,24 @@ def _read_files(use: Use, path: Path, scope: Scope, loader: Loader) -> Role:
         role.dependencies = read_roles(meta["dependencies"], inner, loader, '"dependencies"', at)
     role.handlers = _read_steps(path / "handlers", use.handlers_from, "handlers_from", use, inner, loader)
     role.tasks = _read_steps(path / "tasks", use.tasks_from, "tasks_from", use, inner, loader)
+    if use.validate:
+        role.tasks = (*_validation(role), *role.tasks)
     return role
+
+
+def _validation(role: Role) -> Iterator[Step]:
+    """The step that checks a role's parameters before all others, where its argument_specs tell of the entry point."""
+    spec = None if role.argument_specs is None else role.argument_specs.get(role.tasks_from)
+    if not isinstance(spec, dict):
+        return
+    origin = spec.origin if isinstance(spec, SourceMap) and spec.origin else Origin(str(role.path / "meta"))
+    said = f" - {spec['short_description']}" if spec.get("short_description") else ""
+    about = {"type": "role", "name": role.name, "argument_spec_name": role.tasks_from, "path": str(role.path)}
+    args = SourceMap({"argument_spec": as_data(spec.get("options") or {}), "validate_args_context": about}, origin)
+    args["provided_arguments"] = role.params
+    words = replace(role.keywords, tags=tuple(dict.fromkeys((*role.keywords.tags, "always"))))
+    name = SourceText(f"Validating arguments against arg spec '{role.tasks_from}'{said}", origin)
+    yield Step("validate_argument_spec", args, words, origin, name, role, inherit=role.keywords)
 
 
 def _read_steps(folder: Path, name: str, word: str, use: Use, scope: Scope, loader: Loader) -> tuple[Node, ...]:

@@ -88,3 +88,12 @@ def copy_entry(source: SourceMap, key: Any, target: SourceMap, name: Any | None 
         target.key_origins[name] = source.key_origins[key]
     if key in source.value_origins:
         target.value_origins[name] = source.value_origins[key]
+
+
+def as_data(value: Any) -> Any:
+    """A value of the sources as plain data: nothing in it is a template any more."""
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, dict):
+        return {as_data(key): as_data(inner) for key, inner in value.items()}
+    return [as_data(inner) for inner in value] if isinstance(value, list) else value

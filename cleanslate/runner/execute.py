@@ -227,6 +227,9 @@ class StepRun:
             text = "not looked at: the steps before would have changed what it observes"
             return Result(Status.UNKNOWN, {"changed": False, "failed": False, "skipped": True, "msg": text})
         delegate = self._delegate(variables)
+        if delegate is not None:
+            theirs = {delegate: self.world.variables.of_play(delegate, self.scope)}
+            variables = self._variables({**(extra or {}), "ansible_delegated_vars": theirs})
         arguments = self._arguments(variables)
         environment = self._environment(variables)
         self._keep(arguments, environment)

@@ -157,7 +157,15 @@ class BatchRun:
         """Load an included role; its handlers join the play's, and with `public` its variables do too."""
         flow = asked.flow
         assert isinstance(flow, IncludeRole)
-        key = (id(step), flow.name, flow.tasks_from, flow.vars_from, flow.defaults_from, json_key(flow.apply))
+        key = (
+            id(step),
+            flow.name,
+            flow.tasks_from,
+            flow.vars_from,
+            flow.defaults_from,
+            flow.validate,
+            json_key(flow.apply),
+        )
 
         def load() -> Role:
             role = load_role(
@@ -172,6 +180,7 @@ class BatchRun:
                 parent=step.role,
                 public=flow.public,
                 allow_duplicates=flow.allow_duplicates,
+                validate=flow.validate,
                 origin=step.origin,
                 vault=self.world.settings.decrypt,
                 extra_vars=self.world.settings.extra_vars,

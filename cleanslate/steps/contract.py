@@ -214,6 +214,7 @@ class IncludeRole:
     handlers_from: str = "main"
     allow_duplicates: bool = True
     public: bool = False
+    validate: bool = True
     apply: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -52,6 +52,7 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
         args.handlers_from,
         args.allow_duplicates,
         args.public,
+        args.rolespec_validate,
         args.apply,
     )
     return Outcome({"include_variables": {"name": args.name}}, changed=False, flow=flow)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -48,6 +48,8 @@ class Arguments(StepArguments):
     """Which file name endings count in a folder."""
     ignore_unknown_extensions: Flag = False
     """Leave files with other endings out instead of failing."""
+    hash_behaviour: Literal["replace", "merge"] = "replace"
+    """merge: maps are merged, level by level, with what the host's variables of these names hold."""
 
 
 def behave(args: Arguments, context: StepContext) -> Behaviour:
@@ -65,9 +67,18 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
         variables |= dict(content)
     if args.name is not None:
         variables = {args.name: variables}
+    if args.hash_behaviour == "merge":
+        variables = {key: _merged(context.variables.get(key), value) for key, value in variables.items()}
     included = [str(path) for path in files]
     data = {"ansible_facts": variables, "ansible_included_var_files": included}
     return Outcome(data, changed=False, flow=SetFacts(variables, layer="include_vars"))
+
+
+def _merged(before: Any, value: Any) -> Any:
+    """A map over another, level by level; anything else replaces what was there."""
+    if not (isinstance(before, Mapping) and isinstance(value, Mapping)):
+        return value
+    return {**before, **{key: _merged(before.get(key), inner) for key, inner in value.items()}}
 
 
 def _folder_files(args: Arguments, folder: Path) -> list[Path]:

@@ -305,7 +305,7 @@ ROLE = {
 def test_a_role_holds_its_files_and_its_use(tmp_path):
     plain, web = load(tmp_path, ROLE).plays[0].roles
     assert (["Plain"], {}, False) == (names(plain.tasks), plain.params, plain.allow_duplicates)
-    assert ["Install", "Configure"] == names(web.tasks)
+    assert ["Validating arguments against arg spec 'main'", "Install", "Configure"] == names(web.tasks)
     assert ({"a": "default", "b": "default"}, {"b": "one", "c": "two"}) == (web.defaults, web.vars)
     assert ({"port_number": 80}, True, True) == (web.params, web.allow_duplicates, web.public)
     assert {"main": {"options": {"port_number": {"type": "int"}}}} == web.argument_specs
@@ -314,7 +314,8 @@ def test_a_role_holds_its_files_and_its_use(tmp_path):
 
 def test_a_roles_steps_and_handlers_carry_its_keywords(tmp_path):
     web = load(tmp_path, ROLE).plays[0].roles[1]
-    install, configure = steps(web.tasks)
+    validate, install, configure = steps(web.tasks)
+    assert ("validate_argument_spec", ("play", "role", "always")) == (validate.type, validate.keywords.tags)
     assert (("wanted", "needed"), ("play", "role"), True) == (
         install.keywords.when,
         install.keywords.tags,

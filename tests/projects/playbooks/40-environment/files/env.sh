@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "script $LEVEL $PLAY" >> "$1/log"
