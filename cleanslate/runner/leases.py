@@ -50,7 +50,7 @@ class Leases:
 
     def want(self, play: Play, kind: StepType, target: Target) -> None:
         """A step is about to work on a target: hold its machine from its next call on, whoever thought of it before."""
-        if kind.only_reads or target.address in self._held:
+        if kind.only_reads or target.address in self._held or not _shared(target.address, play):
             return
         resources = resources_of(play, self._world)
         if resources:
@@ -74,6 +74,8 @@ class Leases:
             return
         needed: dict[Address, _Needed] = {}
         for one in self._needed(scope):
+            if not _shared(one.target.address, scope.play):
+                continue
             known = self._held.get(one.target.address)
             if known is None or not resources <= known.resources:
                 needed.setdefault(one.target.address, one)
@@ -132,6 +134,13 @@ class Leases:
             machine = rendered
         words = step.keywords
         yield _Needed(machine, target_of(self._world, scope, words, variables, machine, machine != host))
+
+
+def _shared(address: Address, play: Play) -> bool:
+    """Whether a lease is due there. The controller itself (`local`) is not a host that teammates share: many plays may
+    work on it at once, as they always could with Ansible, unless the play asks for its lease.
+    """
+    return address.kind != "local" or play.lease is not None
 
 
 def resources_of(play: Play, world: World) -> set[str]:
