@@ -11,7 +11,7 @@ def lab(tmp_path_factory):
     practice = Practice(tmp_path_factory.mktemp("a lab") / "room")
     practice.run("up")
     yield practice
-    practice.run("down")
+    practice.close()
 
 
 @pytest.fixture
@@ -19,4 +19,4 @@ def own_lab(tmp_path):
     """A lab of one's own, in a folder with a blank; not up yet."""
     practice = Practice(tmp_path / "own lab")
     yield practice
-    practice.run("down")
+    practice.close()

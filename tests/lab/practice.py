@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -35,6 +37,7 @@ class Practice:
     def __init__(self, root: Path, wrapped=()):
         self.root = root
         self.wrapped = list(wrapped)
+        self._shared: dict[str, tuple[subprocess.Popen, Path]] = {}
 
     def run(self, *words, check=True):
         command = [*self.wrapped, *lab_command(*words), "--root", str(self.root)]
@@ -54,12 +57,33 @@ class Practice:
         return ["ssh", "-F", str(self.root / "ssh_config"), *options, machine, command]
 
     def ssh(self, machine, command, *options, given=b"", check=True):
-        """Run a command on a machine; gives bytes."""
-        line = self.ssh_command(machine, command, *options)
+        """Run a command on a machine, over one connection for all such commands; gives bytes."""
+        shared = options or ("-S", str(self._connection(machine)))
+        line = self.ssh_command(machine, command, *shared)
         done = subprocess.run(line, input=given, capture_output=True)
         if check and done.returncode:
             raise AssertionError(f"{command}: exit {done.returncode}: {done.stdout!r} {done.stderr!r}")
         return done
+
+    def _connection(self, machine):
+        """The socket of a connection that is opened once; it ends with the lab."""
+        if machine not in self._shared or self._shared[machine][0].poll() is not None:
+            path = Path(
+                tempfile.mkdtemp(prefix="lab-"), "ssh"
+            )  # a socket's address has 107 bytes, tmp_path may not fit
+            line = [*self.ssh_command(machine, "", "-M", "-N", "-S", str(path))][:-1]
+            self._shared[machine] = subprocess.Popen(line, stdin=subprocess.DEVNULL), path
+            until(path.exists)
+        return self._shared[machine][1]
+
+    def close(self):
+        """End the lab, and the connections to it."""
+        self.run("down")
+        for process, path in self._shared.values():
+            process.terminate()
+            process.wait()
+            shutil.rmtree(path.parent)
+        self._shared.clear()
 
     def says(self, machine, command):
         """What a command prints, as text without the last line end."""

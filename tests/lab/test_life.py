@@ -172,7 +172,7 @@ def test_an_ordinary_user_gets_the_same_lab(tmp_path):
         assert "eagle3-lab" == practice.says("pve-lab", "pct exec 101 -- hostname")
         assert [76 * 1024] * 8 == practice.used("eagle3-lab")
     finally:
-        practice.run("down")
+        practice.close()
     assert [] == processes_of(practice.root)
 
 
@@ -191,7 +191,7 @@ def test_a_kernel_without_namespaces_gets_a_lab_without(tmp_path):
         assert "101" == practice.says("pve-lab", "pct exec 101 -- sh -c 'echo 101'")
         practice.ssh("eagle3-lab", "setsid sleep 600 > /dev/null 2>&1 < /dev/null &")
     finally:
-        practice.run("down")
+        practice.close()
     assert [] == processes_of(practice.root)
 
 

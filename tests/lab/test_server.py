@@ -73,7 +73,7 @@ def cleared(tmp_path_factory):
     practice.run("up")
     clear(practice)
     yield practice
-    practice.run("down")
+    practice.close()
 
 
 def clear(practice):

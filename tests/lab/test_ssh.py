@@ -46,6 +46,7 @@ def test_a_dialogue_needs_no_end_of_input(lab):
         assert [b"<one>\n", b"<two>\n", b"<three>\n"] == answers
 
 
+@pytest.mark.slow
 def test_a_command_waits_for_a_client_that_does_not_read(lab):
     """128 MB do not pile up in the server: the command has not ended before the client takes them."""
     size, done = 128 << 20, lab.root / "eagle3-lab" / "tmp" / "written"
@@ -62,6 +63,7 @@ def test_a_command_waits_for_a_client_that_does_not_read(lab):
     assert done.exists()
 
 
+@pytest.mark.slow
 def test_a_client_cannot_send_more_than_a_command_takes(lab):
     """It is stopped after a few megabytes, and everything arrives once the command reads."""
     size, go = 64 << 20, lab.root / "eagle3-lab" / "tmp" / "go"
