@@ -84,4 +84,28 @@ def resume(
     return work(run, ResumeOptions(**given), settings_of(context))
 
 
-TASKS = (lease, resume)
+@task(
+    positional=["run"],
+    incrementable=["verbose"],
+    short={"verbose": "v"},
+    help={"run": _RUN, "output": "console, plain, json or quiet", "verbose": "show results"},
+)
+def attach(context: Any, run: str = "last", output: str = "console", verbose: int = 0) -> int:
+    """Follow a run that goes in the background; Ctrl-C leaves it going."""
+    from cleanslate.cli.background import attach as work
+    from cleanslate.cli.settings import settings_of
+
+    return work(settings_of(context), run, output, verbose)
+
+
+@task(positional=["run"], help={"run": _RUN, "wait": "how long to wait for its end (1m)"})
+def stop(context: Any, run: str = "last", wait: str = "1m") -> int:
+    """Stop a run as Ctrl-C would: always parts run, leases end, and it can be resumed."""
+    from cleanslate.cli.background import stop as work
+    from cleanslate.cli.play import seconds_of
+    from cleanslate.cli.settings import settings_of
+
+    return work(settings_of(context), run, seconds_of(wait))
+
+
+TASKS = (lease, resume, attach, stop)

@@ -58,6 +58,7 @@ class PlayOptions:
     list_tags: bool = False
     syntax_check: bool = False
     wait: str | None = None
+    detach: bool = False
 
 
 @dataclass
@@ -89,7 +90,20 @@ def play(options: PlayOptions, settings: Settings) -> int:
 
         list_plays(loaded, options)
         return 0
+    if options.detach:
+        return _detached(options, settings, loaded)
     return run_loaded(options, settings, loaded)
+
+
+def _detached(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
+    """Run in the background; what would have to ask somebody is refused."""
+    from cleanslate.cli.background import detach
+    from cleanslate.record import new_run_id
+
+    if options.step or options.ask_pass or options.ask_become_pass:
+        raise InputError("a run in the background cannot ask anybody", fix="leave out --step, --ask-pass, ...")
+    run_id = new_run_id(loaded.playbook.path.stem)
+    return detach(settings.runs, run_id, lambda: run_loaded(options, settings, loaded, run_id=run_id))
 
 
 def load(options: PlayOptions, settings: Settings, *, lint: bool = False) -> Loaded:
@@ -155,7 +169,9 @@ class Going:
     run: str
 
 
-def run_loaded(options: PlayOptions, settings: Settings, loaded: Loaded, going: Going | None = None) -> int:
+def run_loaded(
+    options: PlayOptions, settings: Settings, loaded: Loaded, going: Going | None = None, run_id: str | None = None
+) -> int:
     """Run what was read and checked, keep a record of it, and show it; gives the exit code."""
     from cleanslate.connect.connections import RunConnections
     from cleanslate.record import Collector, RunRecord, new_run_id
@@ -165,7 +181,7 @@ def run_loaded(options: PlayOptions, settings: Settings, loaded: Loaded, going: 
     from cleanslate.runner.settings import LeaseWish, RunSettings
 
     wait = seconds_of(options.wait)
-    run_id = new_run_id(loaded.playbook.path.stem)
+    run_id = run_id or new_run_id(loaded.playbook.path.stem)
     asker = _Asker()
     become_password = asker.become_password(loaded.secrets) if options.ask_become_pass else None
     connection_vars = connection_variables(options, loaded.secrets)
@@ -195,13 +211,14 @@ def run_loaded(options: PlayOptions, settings: Settings, loaded: Loaded, going: 
         used=collector.used,
         lease=LeaseWish(_holder(run_id, known.facts), wait),
         replay=going.replay if going else None,
+        on_hangup=settings.on_hangup,
         earlier=lambda run, step, kind, host: earlier_result(settings.runs, run, step, kind, host, besides=run_id),
     )
     connections = RunConnections(
         accept_new_host_keys=options.accept_new_host_keys or settings.accept_new_host_keys,
         become_password=become_password,
     )
-    shown = reporter(options.output, sys.stdout, verbosity=options.verbose, show_diff=options.diff)
+    shown = _while_heard(reporter(options.output, sys.stdout, verbosity=options.verbose, show_diff=options.diff))
     listeners: list[Callable[[Any], None]] = [collector, record, shown]
     if options.verbose:
         from cleanslate.report.log import EventLog
@@ -226,6 +243,23 @@ def run_loaded(options: PlayOptions, settings: Settings, loaded: Loaded, going: 
     if outcome.exit_code == 130:
         print(f"to go on: inv resume {run_id}", file=sys.stderr)
     return outcome.exit_code
+
+
+def _while_heard(tell: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Tell a terminal until it is gone; the run goes on, or stops in order, without it."""
+    gone = False
+
+    def listener(event: Any) -> None:
+        nonlocal gone
+        if not gone:
+            try:
+                tell(event)
+            except BrokenPipeError:
+                raise
+            except OSError:
+                gone = True
+
+    return listener
 
 
 def process_start(pid: int) -> str | None:

@@ -34,10 +34,11 @@ class Settings:
     runs: Path
     forks: int
     accept_new_host_keys: bool
+    on_hangup: str = "stop"
     rerun_of: str | None = None
 
 
-_KNOWN = ("inventory", "runs", "forks", "accept_new_host_keys")
+_KNOWN = ("inventory", "runs", "forks", "on_hangup", "accept_new_host_keys")
 
 
 def settings_of(context: Any) -> Settings:
@@ -50,6 +51,9 @@ def settings_of(context: Any) -> Settings:
                 f'invoke.yaml: cleanslate has no setting "{key}"',
                 fix=suggest(key, _KNOWN) or f"known: {', '.join(_KNOWN)}",
             )
+    on_hangup = str(given.get("on_hangup", "stop"))
+    if on_hangup not in ("stop", "continue"):
+        raise InputError(f'invoke.yaml: on_hangup is stop or continue, not "{on_hangup}"')
     inventory = given.get("inventory", ["inventory/lab.yml"])
     sources = [inventory] if isinstance(inventory, str) else list(inventory)
     made_again = again()
@@ -59,6 +63,7 @@ def settings_of(context: Any) -> Settings:
         runs=Path(made_again.runs) if made_again else root / str(given.get("runs", ".runs")),
         forks=int(given.get("forks", 50)),
         accept_new_host_keys=bool(given.get("accept_new_host_keys", False)),
+        on_hangup=on_hangup,
         rerun_of=made_again.of if made_again else None,
     )
 

@@ -69,6 +69,7 @@ _VAULT = {
         "list_tags": "list the tags, and run nothing",
         "syntax_check": "read and check everything, and run nothing",
         "wait": "how long to wait for hosts that another run holds (10m); without it the run is refused, with exit 5",
+        "detach": "run in the background; follow it with inv attach, stop it with inv stop",
     },
 )
 def play(
@@ -104,6 +105,7 @@ def play(
     list_tags: bool = False,
     syntax_check: bool = False,
     wait: str | None = None,
+    detach: bool = False,
 ) -> int:
     """Run a playbook on its hosts: inv play restart-eagle3."""
     given = dict(locals())

@@ -322,7 +322,7 @@ def _batch_size(size: Any, total: int) -> int:
 
 @contextmanager
 def _signals(world: World) -> Iterator[None]:
-    """First Ctrl-C or SIGTERM: stop in order. Second: stop at once."""
+    """First Ctrl-C, SIGTERM or lost terminal: stop in order. Second: stop at once. `on_hangup: continue` goes on."""
 
     def handle(number: int, _frame: FrameType | None) -> None:
         if world.stop_requested.is_set():
@@ -331,9 +331,11 @@ def _signals(world: World) -> Iterator[None]:
         world.stop()
 
     before = {}
-    for number in (signal.SIGINT, signal.SIGTERM):
+    goes_on = world.settings.on_hangup == "continue" or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup
+    hangup = signal.SIG_IGN if goes_on else handle
+    for number, action in ((signal.SIGINT, handle), (signal.SIGTERM, handle), (signal.SIGHUP, hangup)):
         try:
-            before[number] = signal.signal(number, handle)
+            before[number] = signal.signal(number, action)
         except ValueError:  # not the main thread: whoever runs us there handles signals
             break
     try:

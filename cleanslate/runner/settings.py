@@ -53,4 +53,5 @@ class RunSettings:
     used: Callable[[Path], None] = lambda _path: None
     earlier: Callable[[str, str, str, str], tuple[str, Mapping[str, Any]] | None] | None = None
     lease: LeaseWish | None = None
+    on_hangup: str = "stop"  # or `continue`: what a lost terminal means
     replay: Replay | None = None  # what an earlier run has done, that this one goes on with

@@ -1,0 +1,193 @@
+"""Runs that are left alone, lose their terminal, or lose their controller: they are followed, stopped, gone on with."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cleanslate.record import list_runs, read_events, read_run
+
+REPOSITORY = Path(__file__).parents[2]
+pytestmark = pytest.mark.slow
+
+PLAY = """\
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - name: one
+      lineinfile: {path: "{{ workdir }}/log", line: one, create: true}
+      register: first
+    - block:
+        - name: waits
+          wait_for: {path: "{{ workdir }}/go", timeout: 60}
+      always:
+        - name: always
+          shell: echo always >> {{ workdir }}/always
+    - name: two
+      lineinfile: {path: "{{ workdir }}/log", line: "two {{ first.changed }}"}
+"""
+
+
+class Alone:
+    """`inv` on this machine, with records and leases of a test's own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.runs = folder / "runs"
+        self.play = folder / "play.yml"
+        self.play.write_text(PLAY)
+        (folder / "hosts.ini").write_text("localhost ansible_connection=local\n")
+        self.environment = {
+            **os.environ,
+            "NO_COLOR": "1",
+            "INVOKE_CLEANSLATE_RUNS": str(self.runs),
+            "CLEANSLATE_LEASES": str(folder / "leases"),
+        }
+
+    def start(self, *words: str, **environment: str) -> subprocess.Popen:
+        return subprocess.Popen(
+            [sys.executable, "-m", "cleanslate.cli", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            env={**self.environment, **environment},
+            cwd=REPOSITORY,
+            start_new_session=True,
+        )
+
+    def start_play(self, *words: str, **environment: str) -> subprocess.Popen:
+        given = ("-i", str(self.folder / "hosts.ini"), "-e", f"workdir={self.folder}")
+        return self.start("play", str(self.play), *given, *words, **environment)
+
+    def inv(self, *words: str) -> tuple[int, str]:
+        running = self.start(*words)
+        told, _ = running.communicate(timeout=90)
+        return running.returncode, told
+
+    def until_waiting(self) -> None:
+        """Wait until the newest run is at its waiting step."""
+        end = time.monotonic() + 60
+        while True:
+            runs = list_runs(self.runs)
+            if runs and "waits" in [
+                e.data.get("name") for e in read_events(runs[0].folder) if e.kind == "step.started"
+            ]:
+                return
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+    def lines(self, name: str) -> list[str]:
+        path = self.folder / name
+        return path.read_text().splitlines() if path.exists() else []
+
+
+@pytest.fixture
+def alone(tmp_path):
+    return Alone(tmp_path)
+
+
+def test_a_run_in_the_background_is_followed_stopped_and_gone_on_with(alone):
+    """`--detach` gives the id at once; attach tells it from its beginning; stop lets `always` run; resume ends it."""
+    starting = alone.start_play("--detach")
+    told, _ = starting.communicate(timeout=60)
+    assert 0 == starting.returncode, told
+    run = told.split()[0]
+    alone.until_waiting()
+    following = alone.start("attach", run)
+    code, told = alone.inv("stop", run)
+    assert (0, True) == (code, f"inv resume {run}" in told), told
+    said, _ = following.communicate(timeout=60)
+    assert (130, True, True) == (following.returncode, "STEP one" in said, "RECAP interrupted" in said), said
+    assert (["one"], ["always"]) == (alone.lines("log"), alone.lines("always"))
+    (alone.folder / "go").touch()
+    code, told = alone.inv("resume", run)
+    assert 0 == code, told
+    assert (["one", "two True"], ["always", "always"]) == (alone.lines("log"), alone.lines("always"))
+    assert run == read_run(list_runs(alone.runs)[0].folder)["resume_of"]
+    assert 64 == alone.inv("stop", run)[0]
+
+
+@pytest.mark.parametrize(("choice", "code"), [("stop", 130), ("continue", 0)])
+def test_a_lost_terminal_stops_the_run_or_not_as_chosen(alone, choice, code):
+    running = alone.start_play(INVOKE_CLEANSLATE_ON_HANGUP=choice)
+    alone.until_waiting()
+    running.send_signal(signal.SIGHUP)
+    if choice == "continue":
+        time.sleep(0.3)
+        (alone.folder / "go").touch()
+    told, _ = running.communicate(timeout=60)
+    assert code == running.returncode, told
+    assert (code == 130) == ("to go on: inv resume" in told)
+
+
+def test_a_command_that_may_have_run_is_not_repeated_unasked(alone):
+    """Nobody knows how far it came: the person decides, and nothing is contacted before."""
+    alone.play.write_text(
+        "- hosts: localhost\n  gather_facts: false\n  tasks:\n    - name: waits\n"
+        "      shell: echo begun >> {{ workdir }}/log; test -e {{ workdir }}/go || sleep 60\n"
+    )
+    running = alone.start_play()
+    alone.until_waiting()
+    end = time.monotonic() + 30
+    while not alone.lines("log"):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    os.kill(running.pid, signal.SIGKILL)
+    running.communicate(timeout=30)
+    (alone.folder / "go").touch()
+    code, told = alone.inv("resume")
+    assert (64, True) == (code, 'step "waits"' in told and "--unfinished" in told), told
+    first = list_runs(alone.runs)[0].id
+    assert (0, ["begun"]) == (
+        alone.inv("resume", first, "--unfinished", "done", "--wait", "30s")[0],
+        alone.lines("log"),
+    )
+    assert (0, ["begun"] * 2) == (alone.inv("resume", first, "--unfinished", "again")[0], alone.lines("log"))
+
+
+@pytest.mark.timeout(300)
+def test_killed_at_random_moments_it_ends_as_if_it_had_not_been(alone):
+    """SIGKILL, resume, SIGKILL, resume ...: each record reads back, nothing is done twice, and nothing is held."""
+    alone.play.write_text(
+        "- hosts: localhost\n  gather_facts: false\n  lease: true\n  tasks:\n"
+        + "".join(
+            f"    - name: step {n}\n      lineinfile: {{path: '{{{{ workdir }}}}/log', line: '{n}', create: true}}\n"
+            f"    - name: nap {n}\n      shell: sleep 0.3\n      changed_when: false\n"
+            for n in range(12)
+        )
+    )
+    chance = random.Random(7)
+    (alone.folder / "go").touch()
+    running, kills = alone.start_play(), 0
+    for _ in range(12):
+        time.sleep(chance.uniform(0.5, 2.5))
+        os.kill(running.pid, signal.SIGKILL) if running.poll() is None else None
+        running.communicate(timeout=30)
+        runs = list_runs(alone.runs)
+        if running.returncode == 0:
+            break
+        kills += 1
+        for run in runs:
+            assert read_run(run.folder)["id"] == run.id
+            list(read_events(run.folder))
+        running = alone.start("resume", "last", "--wait", "30s") if runs else alone.start_play()
+    told, _ = running.communicate(timeout=90)
+    assert 0 == running.returncode, told
+    assert kills
+    assert [str(n) for n in range(12)] == alone.lines("log")
+    changed = [
+        event.data["step"]
+        for run in list_runs(alone.runs)
+        for event in read_events(run.folder)
+        if event.kind == "host.finished" and event.data["status"] == "changed" and not event.data.get("resumed")
+    ]
+    assert 12 >= len(changed) >= 12 - kills  # what a kill left untold is found done, and not done again
+    assert [] == list((alone.folder / "leases").glob("*.lease"))
