@@ -85,6 +85,8 @@ def story(asked, out):
     until = time.monotonic() + asked.most
     out["driver"] = driver()
     out["up"] = lab("up", "--gpu", "real", "--held", str(asked.held), "--pinned", str(asked.pinned))
+    if out["up"][0]:
+        raise RuntimeError("the lab did not come up")
     out["hardware"] = json.loads((ROOT / "hardware.json").read_text())
     out["status"] = lab("status")[1]
     out["driver held"] = driver()

@@ -31,7 +31,7 @@ def build(layout: Layout, identity: str, hardware: Hardware) -> None:
             folder.mkdir(parents=True)
         (layout.home(name) / ".local" / "state").mkdir(parents=True)
         _programs(layout, name)
-    for folder in (layout.keys, layout.run, layout.devices, layout.libraries, layout.logs):
+    for folder in (layout.keys, layout.run, layout.devices, layout.libraries, layout.logs, layout.outside):
         folder.mkdir(mode=0o700 if folder == layout.keys else 0o755)
     if not layout.hardware.real:
         _pretend(layout)

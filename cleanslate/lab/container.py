@@ -25,6 +25,9 @@ def make_container(plan: Plan, commands: socket.socket, told: int) -> None:
     """Make the container's namespaces, and stay outside its PID namespace to make orphans that it cannot see."""
     if plan.isolation.pid:
         namespaces.unshare_machine(plan.isolation, network=False)
+    outside = None
+    if plan.isolation.pid and plan.layout.hardware.real:
+        outside = namespaces.Outside(plan.layout.outside)
 
     def enter() -> None:
         commands.close()
@@ -38,11 +41,11 @@ def make_container(plan: Plan, commands: socket.socket, told: int) -> None:
     os.close(told)
     plan.let_go()
     while commands.recv(1):
-        os.waitpid(namespaces.fork(lambda: _fork_orphan(plan, commands)), 0)
+        os.waitpid(namespaces.fork(lambda: _fork_orphan(plan, commands, outside)), 0)
         commands.sendall(b"o")
 
 
-def _fork_orphan(plan: Plan, commands: socket.socket) -> None:
+def _fork_orphan(plan: Plan, commands: socket.socket, outside: namespaces.Outside | None) -> None:
     """Leave a worker behind that nobody is the parent of: it holds a GPU and ignores TERM."""
     reading, writing = os.pipe()
     hardware = plan.layout.hardware
@@ -55,7 +58,11 @@ def _fork_orphan(plan: Plan, commands: socket.socket) -> None:
         title.set_title(f"sglang::scheduler_TP{gpu}")
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         open_devices(devices, gpu)
+        if outside:
+            outside.enter()
         hold(devices, gpu, int(hardware.orphan * GIB))
+        if outside:
+            outside.leave()
         os.close(writing)
         while True:
             signal.pause()

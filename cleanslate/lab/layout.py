@@ -36,6 +36,7 @@ class Layout:
         self.run = root / "run"
         self.devices = root / "dev"
         self.libraries = root / "lib"
+        self.outside = root / "proc"  # real GPUs: the hypervisor's /proc, for the orphans in the container
 
     @cached_property
     def hardware(self) -> Hardware:

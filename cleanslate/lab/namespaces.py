@@ -17,6 +17,7 @@ from typing import NamedTuple, NoReturn
 
 CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x02000000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+_CLONE_FS = 0x00000200
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 1, 2, 4, 8
 _MS_BIND, _MS_REC, _MS_PRIVATE = 4096, 16384, 1 << 18
 _SYS_MOUNT_SETATTR = 442  # the same number on every architecture
@@ -114,6 +115,30 @@ def unshare_machine(isolation: Isolation, *, network: bool) -> None:
         unshare_user()
     unshare(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | (CLONE_NEWNET if network else 0))
     mount(None, "/", None, _MS_REC | _MS_PRIVATE)
+
+
+class Outside:
+    """A way for processes that share a container's mounts, and not its pids, to find themselves in /proc for a while.
+
+    Made before the container covers /proc with its own, in which they do not exist. CUDA writes to /proc/self, and
+    fails with error 304 where it cannot (measured).
+    """
+
+    def __init__(self, kept: Path) -> None:
+        self._kept = kept
+        mount("/proc", str(kept), None, _MS_BIND | _MS_REC)
+        self._mounts = os.open("/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+
+    def enter(self) -> None:
+        """Have a /proc of one's own PID namespace."""
+        unshare(CLONE_NEWNS)
+        mount(None, "/", None, _MS_REC | _MS_PRIVATE)
+        mount(str(self._kept), "/proc", None, _MS_BIND | _MS_REC)
+
+    def leave(self) -> None:
+        """Share the container's mounts again; threads that were started meanwhile stay where they are."""
+        unshare(_CLONE_FS)
+        _check(_LIBC.setns(self._mounts, CLONE_NEWNS), "setns")
 
 
 def settle_machine(name: str) -> None:
