@@ -89,7 +89,7 @@ def _load_weights(rank: int, options: Namespace) -> None:
                 f"[00:{shard * _SHARD_SECONDS:02.0f}<00:{(_SHARDS - shard) * _SHARD_SECONDS:02.0f}, {speed:5.2f}it/s]"
                 f" |{'#' * filled:10}|"
             )
-        if rank == min(3, options.tp_size - 1) and shard == _SHARDS // 2 and _dies():
+        if rank == min(3, options.tp_size - 1) and shard == _SHARDS - 2 and _dies():
             raise RuntimeError("CUDA error: uncorrectable ECC error encountered")
         time.sleep(_SHARD_SECONDS if shard < _SHARDS else 0)
     if rank == 0:
