@@ -43,7 +43,7 @@ class Server:
         return int(told)
 
     def text(self):
-        return self.log.read_text()
+        return self.log.read_bytes().decode()  # with its carriage returns
 
     def ask(self, path, body=None):
         """The status and the text of an answer; status 0 where nobody listens."""
@@ -81,7 +81,8 @@ def clear(practice):
     practice.run("break", "none")
     left = [pid for pid, _, state, title in practice.processes("pve-lab") if "sglang" in title and state != "Z"]
     if left:
-        practice.kill("pve-lab", 9, *left)
+        # One of them may end by itself meanwhile, as the front process takes its workers with it.
+        practice.ssh("pve-lab", f"kill -9 {' '.join(map(str, left))}", check=False)
     until(lambda: practice.used() == [0] * 8)
 
 
