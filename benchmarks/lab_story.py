@@ -127,6 +127,8 @@ def main():
         out["error"] = traceback.format_exc()
         log = ROOT / "lab.log"
         out["log"] = log.read_text(errors="replace")[-3000:] if log.exists() else None
+        served = ROOT / "eagle3-lab" / "log" / "eagle3.log"
+        out["server log"] = served.read_text(errors="replace")[-3000:] if served.exists() else None
     out["watcher lives"] = watcher.poll() is None
     out["down"] = lab("down")
     out["driver after"] = driver()

@@ -60,7 +60,7 @@ def _fork_orphan(plan: Plan, commands: socket.socket, outside: namespaces.Outsid
         open_devices(devices, gpu)
         if outside:
             outside.enter()
-        hold(devices, gpu, int(hardware.orphan * GIB))
+        hold(devices, gpu, int(hardware.orphan * GIB), real=hardware.real)
         if outside:
             outside.leave()
         os.close(writing)

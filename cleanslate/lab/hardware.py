@@ -32,6 +32,7 @@ class Hardware(NamedTuple):
     idle_mib: int = 0
     path: str = ""  # where the real nvidia-smi is
     libraries: str = ""  # LD_LIBRARY_PATH of this computer
+    nodes: str = "/dev"  # where the real device files are
 
     @property
     def stuck(self) -> int:
@@ -40,7 +41,7 @@ class Hardware(NamedTuple):
 
     def devices(self, pretend: Path) -> Path:
         """The folder of the device files."""
-        return Path("/dev") if self.real else pretend
+        return Path(self.nodes) if self.real else pretend
 
     def save(self, place: Path) -> None:
         """Write it down for those who come to the lab later."""
@@ -55,7 +56,7 @@ def load(place: Path) -> Hardware:
         return Hardware()
 
 
-def find_real(held: float | None = None, pinned: float = 0) -> Hardware:
+def find_real(held: float | None = None, pinned: float = 0, nodes: str = "/dev") -> Hardware:
     """The GPUs of this computer. Raises NoHardware where there is none, or one is in use.
 
     held: GiB that the stuck server takes on each; 70 % of the smallest otherwise.
@@ -80,6 +81,7 @@ def find_real(held: float | None = None, pinned: float = 0) -> Hardware:
         idle_mib=used,
         path=str(Path(program).parent),
         libraries=os.environ.get("LD_LIBRARY_PATH", ""),
+        nodes=nodes,
     )
     if found.held + found.orphan + 2 > total:
         raise NoHardware(f"{found.held:g} GiB and {found.orphan:g} for the orphan do not fit into {total:.0f} GiB")

@@ -134,6 +134,8 @@ class Outside:
         unshare(CLONE_NEWNS)
         mount(None, "/", None, _MS_REC | _MS_PRIVATE)
         mount(str(self._kept), "/proc", None, _MS_BIND | _MS_REC)
+        # Held open for life: with its mounts gone, what was opened here would lose its full path in /proc/PID/maps.
+        self._own = os.open("/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
 
     def leave(self) -> None:
         """Share the container's mounts again; threads that were started meanwhile stay where they are."""

@@ -14,7 +14,7 @@ class RealDriver(Driver):
 
     def look(self) -> Held:
         """Who has which GPU mapped; how much each has is the driver's secret."""
-        return dict.fromkeys(scan(Path("/dev"), self._hardware.gpus), 0)
+        return dict.fromkeys(scan(Path(self._hardware.nodes), self._hardware.gpus), 0)
 
     def used(self) -> list[int]:
         """MiB in use on each GPU."""

@@ -17,15 +17,12 @@ def open_devices(folder: str, gpu: int) -> None:
         os.open(os.path.join(folder, name), os.O_RDWR)  # noqa: PTH118 - a server's worker imports little
 
 
-REAL = "/dev"
-
-
-def hold(folder: str, gpu: int, size: int, pinned: int = 0) -> None:
-    """Take `size` bytes of a GPU, for this process's life: of a real one through libcuda, where the folder is /dev.
+def hold(folder: str, gpu: int, size: int, pinned: int = 0, *, real: bool = False) -> None:
+    """Take `size` bytes of a GPU, for this process's life: of a real one through libcuda.
 
     Of a pretend one they are mapped; no page is touched, so it costs no memory.
     """
-    if folder == REAL:
+    if real:
         from .cuda import allocate, pin
 
         allocate(gpu, size)

@@ -13,6 +13,7 @@ from sglang.title import set_title
 
 WEIGHTS_GIB = float(FACTS["weights"])
 POOL_GIB = float(FACTS["pool"])
+REAL = bool(FACTS["smi"])
 TOTAL_GIB = float(FACTS["total"])
 _SHARDS = 24
 _SHARD_SECONDS = 0.04
@@ -41,7 +42,7 @@ def run_worker(rank: int, options: Namespace, ready: int, *, stuck: bool) -> Non
     try:
         if stuck:
             pinned = float(FACTS["pinned"]) if rank == 0 else 0.0
-            hold(FACTS["devices"], rank, int(float(FACTS["held"]) * GIB), int(pinned * GIB))
+            hold(FACTS["devices"], rank, int(float(FACTS["held"]) * GIB), int(pinned * GIB), real=REAL)
         else:
             _start(rank, options)
     except Exception as error:  # noqa: BLE001 - whatever it is, it ends this process and must be told as the real one tells it
@@ -69,7 +70,7 @@ def _start(rank: int, options: Namespace) -> None:
             "mem usage=1.48 GB.",
             rank,
         )
-    hold(FACTS["devices"], rank, int(POOL_GIB * GIB))
+    hold(FACTS["devices"], rank, int(POOL_GIB * GIB), real=REAL)
     log(f"KV Cache is allocated. #tokens: 1478932, K size: {POOL_GIB / 2:.2f} GB, V size: {POOL_GIB / 2:.2f} GB", rank)
     log(f"Memory pool end. avail mem={TOTAL_GIB - WEIGHTS_GIB - POOL_GIB:.2f} GB", rank)
     if not options.disable_cuda_graph:
@@ -78,7 +79,7 @@ def _start(rank: int, options: Namespace) -> None:
 
 def _load_weights(rank: int, options: Namespace) -> None:
     log(f"Load weight begin. avail mem={TOTAL_GIB - 1.52:.2f} GB", rank)
-    hold(FACTS["devices"], rank, int(WEIGHTS_GIB * GIB))
+    hold(FACTS["devices"], rank, int(WEIGHTS_GIB * GIB), real=REAL)
     began = time.monotonic()
     for shard in range(_SHARDS + 1):
         if rank == 0:
