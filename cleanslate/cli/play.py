@@ -364,7 +364,7 @@ def _provenance(loaded: Loaded, options: PlayOptions, settings: Settings, user: 
     known.facts = {
         "playbook": str(loaded.playbook.path),
         "started_at": time.time(),
-        "argv": loaded.secrets.redact(sys.argv[1:]),
+        "argv": ["rerun", settings.rerun_of] if settings.rerun_of else loaded.secrets.redact(sys.argv[1:]),
         "user": user,
         "controller": socket.gethostname(),
         "cwd": str(Path.cwd()),

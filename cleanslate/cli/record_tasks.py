@@ -114,4 +114,20 @@ def export(context: Any, run: str = "last", file: str = "") -> int:
     return export_run(settings_of(context), run, file)
 
 
-TASKS = (runs, show, diff, rerun, export)
+@task(
+    positional=["run"],
+    help={
+        "run": _RUN,
+        "html": "write a page that needs nothing else: timeline, GPU memory, differences, logs (- is standard output)",
+        "junit": "write JUnit XML (- is standard output)",
+    },
+)
+def report(context: Any, run: str = "last", html: str | None = None, junit: str | None = None) -> int:
+    """Write a report of a run: a page for people, JUnit XML for machines."""
+    from cleanslate.cli.reporting import report as write
+    from cleanslate.cli.settings import settings_of
+
+    return write(settings_of(context), run, html=html, junit=junit)
+
+
+TASKS = (runs, show, diff, rerun, export, report)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from cleanslate.model import Event
@@ -78,7 +78,7 @@ class Observed:
             version = result.get("engine_version")
             engines.setdefault(result["engine"], version)
             engines[result["engine"]] = version or engines[result["engine"]]
-        numbers = {**_metrics(self._open.get(step, {}).get("type"), result)}
+        numbers = _metrics(self._open.get(step, {}), result)
         if numbers:
             known = self.metrics.setdefault(host, {})
             known.update(numbers if len(known) < _MOST_METRICS else {})
@@ -105,12 +105,25 @@ class Observed:
         return self.targets.setdefault(host, {})
 
 
-def _metrics(step_type: str | None, result: Mapping[str, Any]) -> dict[str, float]:
+def _flat(given: Any, before: str = "") -> Iterator[tuple[str, float]]:
+    """Numbers by name, of mappings within mappings; of a measure that knows its median, that."""
+    if isinstance(given, Mapping) and _is_number(given.get("median")):
+        yield before, given["median"]
+    elif isinstance(given, Mapping):
+        for name, value in given.items():
+            words = str(name).replace("_", " ")
+            yield from _flat(value, f"{words} at {before}" if before else words)
+    elif _is_number(given):
+        yield before, given
+
+
+def _metrics(step: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, float]:
     """The numbers by which runs are compared: `metrics` of any result, and what wait_healthy saw."""
     found: dict[str, float] = {}
     given = result.get("metrics")
     if isinstance(given, Mapping):
-        found |= {str(name): value for name, value in given.items() if _is_number(value)}
+        found |= {f"{step.get('name')}: {name}": value for name, value in _flat(given.get("levels", given))}
+    step_type = step.get("type")
     if step_type == "wait_healthy" and not result.get("failed"):
         if _is_number(result.get("seconds")):
             found["start-up, seconds"] = result["seconds"]
