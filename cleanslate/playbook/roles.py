@@ -197,7 +197,7 @@ def _read_files(use: Use, path: Path, scope: Scope, loader: Loader) -> Role:
     keywords: Keywords = scope.inherit
     meta = _read_meta(path, loader)
     role = Role(
-        name=use.name.rstrip("/").rsplit("/", 1)[-1],
+        name=path.name if expanded(use.name).is_absolute() else use.name,
         path=path,
         defaults=_read_variables(path / "defaults", use.defaults_from, "defaults_from", use, loader),
         vars=_read_variables(path / "vars", use.vars_from, "vars_from", use, loader),

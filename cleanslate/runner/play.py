@@ -16,7 +16,7 @@ from cleanslate.runner.past import digest_of
 from cleanslate.runner.program import Handler, HostFailed, HostProgram, Section, Work
 from cleanslate.runner.variables import Frame, PlayScope, load_vars_files
 from cleanslate.runner.world import CENSORED, World, diffs_of
-from cleanslate.steps.contract import AddHost, IncludeRole, IncludeTasks, SetFacts
+from cleanslate.steps.contract import AddHost, IncludeRole, IncludeTasks, SetFacts, as_flag
 from cleanslate.steps.registry import step_type
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ class BatchRun:
         """Name handlers: as written, rendered, and with the role in front (`svc : restart`)."""
         renderer = self.world.variables.renderer()
         variables = self.world.variables.of_play(self.scope.batch[0], self.scope)
+        group = self.handlers[-1].group + 1 if self.handlers else 0
         for node in walk(tuple(nodes)):
             names = {str(node.name)} if node.name else set()
             if node.name:
@@ -83,7 +84,7 @@ class BatchRun:
                     self.world.warning(f'the name of handler "{node.name}" cannot be rendered: {error}', node.origin)
             if role is not None:
                 names |= {f"{role.name} : {name}" for name in names}
-            self.handlers.append(Handler(node, frozenset(names), len(self.handlers)))
+            self.handlers.append(Handler(node, frozenset(names), len(self.handlers), group))
 
     def selected(self, step: Step) -> bool:
         """Whether --tags, --skip-tags and --start-at-task let a step run."""
@@ -188,6 +189,7 @@ class BatchRun:
             for one in _all_roles((role,)):
                 self._add_handlers(one.handlers, one)
                 self._tell_of(one)
+            self.scope.role_names.append(role.name)
             if flow.public:
                 self.scope.roles.append(role)
             return role
@@ -358,15 +360,25 @@ class BatchRun:
         """any_errors_fatal of the step (inherited from its block or play)."""
         words: Keywords = work.step.keywords
         value = words.any_errors_fatal if words.any_errors_fatal is not None else self.play.any_errors_fatal
-        return bool(value)
+        return bool(as_flag(self._of_play(value)))
 
-    def over_limit(self) -> bool:
-        """Whether more of the batch has failed than max_fail_percentage lets."""
-        if self.play.max_fail_percentage is None:
+    def fatal_play(self) -> bool:
+        """any_errors_fatal of the play itself."""
+        return bool(as_flag(self._of_play(self.play.any_errors_fatal)))
+
+    def over_limit(self, failed: int) -> bool:
+        """Whether so many failed hosts are more of the batch than max_fail_percentage lets."""
+        if self.play.max_fail_percentage is None or not failed:
             return False
-        states = [self.world.variables.state(name) for name in self.scope.batch]
-        gone = sum(1 for state in states if state.recap["failed"] or state.recap["unreachable"])
-        return gone / len(states) * 100 > float(self.play.max_fail_percentage)
+        return failed / len(self.scope.batch) * 100 > float(self._of_play(self.play.max_fail_percentage))
+
+    def _of_play(self, value: Any) -> Any:
+        """What a keyword says that is the same for every host, as the batch's first host sees it."""
+        if not isinstance(value, str):
+            return value
+        return self.world.variables.renderer().render(
+            value, self.world.variables.of_play(self.scope.batch[0], self.scope)
+        )
 
     def runs_once(self, host: str, work: Work) -> bool:
         """run_once, and step types that run once for all (pause, add_host), under a strategy that goes together."""

@@ -61,6 +61,7 @@ class Handler:
     node: Step
     names: frozenset[str]
     index: int
+    group: int = 0  # handlers of one file belong together
 
 
 class PlayPlan(Protocol):
@@ -154,13 +155,17 @@ class HostProgram:
         return unknown
 
     def _answering(self, name: str) -> set[int]:
-        """Of several handlers with one name the last one counts, as in Ansible; every listener of its own name does."""
+        """The handlers that a name means: one of that name, and every listener of a name of its own.
+
+        Of several with one name, the last file's counts, and in a file the first: so it is in Ansible.
+        """
         found: set[int] = set()
-        named = [handler for handler in self.plan.handlers if name in handler.names]
-        if named:
-            found.add(named[-1].index)
         seen: set[str] = set()
-        for handler in reversed(self.plan.handlers):
+        known = sorted(self.plan.handlers, key=lambda handler: (-handler.group, handler.index))
+        named = next((handler for handler in known if name in handler.names), None)
+        if named is not None:
+            found.add(named.index)
+        for handler in known:
             if name in handler.node.keywords.listen and (handler.node.name or "") not in seen:
                 found.add(handler.index)
                 seen |= {handler.node.name} if handler.node.name else set()

@@ -180,7 +180,8 @@ def _run_play(run: _Run, index: int, play: Play) -> None:
     if not taking:
         world.bus.emit("play.empty", play=index, name=str(play.name or play.hosts))
         return
-    scope = PlayScope(play, _visible_roles(play.roles), hosts_all=hosts)
+    scope = PlayScope(play, _visible_roles((*play.roles, *play.imported_roles)), hosts_all=hosts)
+    scope.role_names = [role.name for role in (*play.roles, *play.imported_roles)]
     scope.prompts = _prompts(world, play)
     _learn_secrets(world, scope)
     world.scope = scope
@@ -208,7 +209,8 @@ def _learn_secrets(world: World, scope: PlayScope) -> None:
 
 def _breaks(batch: BatchRun) -> bool:
     """Whether a failure in this batch ends the whole run."""
-    return bool(batch.play.any_errors_fatal) or batch.over_limit()
+    states = [batch.world.variables.state(name) for name in batch.scope.batch]
+    return batch.fatal_play() or batch.over_limit(sum(state.failed or state.unreachable for state in states))
 
 
 def _run_batch(run: _Run, batch_run: BatchRun, batch: Sequence[str]) -> None:
@@ -216,14 +218,6 @@ def _run_batch(run: _Run, batch_run: BatchRun, batch: Sequence[str]) -> None:
     programs = [HostProgram(batch_run, state) for state in states if state.active]
     lanes = lanes_for(programs)
     STRATEGIES[batch_run.play.strategy](batch_run, lanes)
-    for lane in lanes:
-        if lane.failure is None:
-            continue
-        lane.state.failure = lane.failure.result
-        if lane.failure.result.status.value == "unreachable":
-            lane.state.unreachable = True
-        else:
-            lane.state.failed = True
 
 
 def _hosts_of(world: World, play: Play, *, quiet: bool = False) -> list[str]:

@@ -38,6 +38,14 @@ class HostState:
         """Whether the host still takes part in the run."""
         return not (self.failed or self.unreachable)
 
+    def put_out(self, failure: Result) -> None:
+        """The host takes part no more, for this reason."""
+        self.failure = failure
+        if failure.status is Status.UNREACHABLE:
+            self.unreachable = True
+        else:
+            self.failed = True
+
     def learn(self, facts: Mapping[str, Any]) -> None:
         """Take facts that a step found; `ansible_` is stripped under ansible_facts and kept for variables."""
         for name, value in facts.items():

@@ -43,8 +43,8 @@ class Executor(Protocol):
     def ended(self) -> bool:
         """Whether `meta: end_play` or `end_batch` has ended the play for every host."""
 
-    def over_limit(self) -> bool:
-        """Whether more hosts have failed than max_fail_percentage lets."""
+    def over_limit(self, failed: int) -> bool:
+        """Whether so many failed hosts are more than max_fail_percentage lets."""
 
     def runs_once(self, host: str, work: Work) -> bool:
         """Whether the work runs on one host for all that reach it together."""
@@ -91,6 +91,7 @@ class Lane:
             self.work = None
         except HostFailed as failure:
             self.work, self.failure = None, failure
+            self.state.put_out(failure.result)
         except HostEnded:
             self.work, self.ended = None, True
 
@@ -130,7 +131,7 @@ def run_linear(executor: Executor, lanes: list[Lane]) -> None:
         _run_group(executor, group, work, lanes)
         if executor.ended():
             return
-        if executor.over_limit():
+        if executor.over_limit(sum(lane.failure is not None for lane in lanes)):
             _fail_all(executor, lanes, "more hosts failed than max_fail_percentage lets")
 
 
@@ -166,7 +167,8 @@ def _run_group(executor: Executor, group: list[Lane], work: Work, lanes: list[La
         refused = [lane for lane, done in zip(group, outcomes, strict=True) if done.result.failed]
         _fail_all(executor, [lane for lane in lanes if lane not in refused], LEASE_LOST, rescuable=False)
     elif fatal:
-        _fail_all(executor, group, "another host failed, and any_errors_fatal is set")
+        others = [lane for lane, done in zip(group, outcomes, strict=True) if not done.result.failed or done.ignored]
+        _fail_all(executor, others, "another host failed, and any_errors_fatal is set")
 
 
 def _run_together(executor: Executor, group: list[Lane], work: Work) -> list[Done]:

@@ -48,6 +48,7 @@ class PlayScope:
 
     play: Play
     roles: list[Role] = field(default_factory=list)  # whose vars and defaults later steps see
+    role_names: list[str] = field(default_factory=list)  # of the play's own roles, and of those included so far
     prompts: dict[str, Any] = field(default_factory=dict)
     files: dict[str, Layers] = field(default_factory=dict)  # by host: vars_files, whose names may be templates
     hosts_all: Sequence[str] = ()
@@ -249,8 +250,9 @@ class VariableWorld:
                 "ansible_play_hosts": alive,
                 "ansible_play_batch": batch,
                 "play_hosts": batch,
-                "ansible_play_role_names": [role.name for role in scope.roles],
-                "role_names": [role.name for role in scope.roles],
+                "ansible_play_role_names": list(scope.role_names),
+                "role_names": list(scope.role_names),
+                "ansible_role_names": sorted({*scope.role_names, *(role.name for role in scope.roles)}),
             }
         if step is not None and step.role is not None:
             magic |= {
