@@ -87,7 +87,7 @@ class _Drain:
             what = "whether %s has requests is unknown after %.0f s: %s"
             what = what % (self.server.who, self.within, "; ".join(self.said))
             return Failed("unknown", what, fix="it hangs or is unreachable: stop_server ends it either way", **facts)
-        what = "%s still has %d requests after %.0f s" % (self.server.who, count, self.within)
+        what = "%s still has %s after %.0f s" % (self.server.who, _requests(count), self.within)
         return Failed("timeout", what, fix="is new load kept away from it? else give it longer with `within`", **facts)
 
     def _result(self, serving):
@@ -104,5 +104,9 @@ class _Drain:
         if now - self.told_at < _TELL:
             return
         self.told_at = now
-        said = "requests unknown (%s)" % "; ".join(self.said) if count is None else "%d requests" % count
+        said = "requests unknown (%s)" % "; ".join(self.said) if count is None else _requests(count)
         self.call.progress(text="%s, %.0f s" % (said, now - self.began), in_flight=count)
+
+
+def _requests(count):
+    return "1 request" if count == 1 else "%d requests" % count
