@@ -54,4 +54,4 @@ def test_the_whole_story_with_memory_that_is_taken_through_libcuda(stub, tmp_pat
         stopped = checkout.play("stop-eagle3", *LOCAL)
         assert (0, 0) == (stopped.code, room.status()["gpus"][0]["used_mib"]), stopped.text
     finally:
-        room.run("down")
+        room.close()

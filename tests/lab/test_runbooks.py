@@ -17,7 +17,7 @@ def checkout(tmp_path):
     """A fresh checkout; its lab, if it came up, is taken down."""
     made = Checkout(tmp_path / "check out")
     yield made
-    made.lab.run("down")
+    made.lab.close()
 
 
 def test_a_launch_that_fails_brings_the_last_good_server_back(checkout):
