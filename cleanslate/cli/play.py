@@ -173,6 +173,7 @@ def run_loaded(
     options: PlayOptions, settings: Settings, loaded: Loaded, going: Going | None = None, run_id: str | None = None
 ) -> int:
     """Run what was read and checked, keep a record of it, and show it; gives the exit code."""
+    from cleanslate.cli.notifying import notify
     from cleanslate.connect.connections import RunConnections
     from cleanslate.record import Collector, RunRecord, new_run_id
     from cleanslate.record.earlier import earlier_result
@@ -240,6 +241,7 @@ def run_loaded(
         connections.close()
         collector.close()
         record.close()
+        notify(settings, record.folder)
     if outcome.exit_code == 130:
         print(f"to go on: inv resume {run_id}", file=sys.stderr)
     return outcome.exit_code

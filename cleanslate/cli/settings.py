@@ -6,10 +6,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cleanslate.cli.again import again
 from cleanslate.errors import InputError, suggest
+
+if TYPE_CHECKING:
+    from cleanslate.report.notify import Notify
 
 
 def project_root(start: Path | None = None) -> Path:
@@ -36,9 +39,10 @@ class Settings:
     accept_new_host_keys: bool
     on_hangup: str = "stop"
     rerun_of: str | None = None
+    notify: Notify | None = None
 
 
-_KNOWN = ("inventory", "runs", "forks", "on_hangup", "accept_new_host_keys")
+_KNOWN = ("inventory", "runs", "forks", "on_hangup", "accept_new_host_keys", "notify")
 
 
 def settings_of(context: Any) -> Settings:
@@ -65,7 +69,16 @@ def settings_of(context: Any) -> Settings:
         accept_new_host_keys=bool(given.get("accept_new_host_keys", False)),
         on_hangup=on_hangup,
         rerun_of=made_again.of if made_again else None,
+        notify=_notify(given.get("notify")),
     )
+
+
+def _notify(given: Any) -> Notify | None:
+    if not given:
+        return None
+    from cleanslate.cli.notifying import notify_setting
+
+    return notify_setting(given)
 
 
 def find_playbook(root: Path, name: str) -> Path:
