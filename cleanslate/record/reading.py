@@ -232,7 +232,10 @@ def _relative(runs: Path, wanted: str) -> Path:
             if seen == index:
                 return run.folder
             seen += 1
-    raise InputError(f'there is no run "{wanted}": {seen} of the {_count(walk_runs(runs))} runs match')
+    total = _count(walk_runs(runs))
+    if not total:
+        raise InputError(f"there are no runs in {runs}")
+    raise InputError(f'there is no run "{wanted}": {seen} of the {total} runs match')
 
 
 def _is_meant(run: RunSummary, playbook: str, relative: str) -> bool:

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cleanslate.redaction import Secrets
-
 from cleanslate.connect.connections import RunConnections
 from cleanslate.errors import Problems
 from cleanslate.inventory import load_inventory
 from cleanslate.model import Event, SourceMap
 from cleanslate.playbook import check_playbook, load_playbook
+from cleanslate.redaction import Secrets
 from cleanslate.runner.run import RunOutcome, run_playbook
 from cleanslate.runner.settings import RunSettings
 
