@@ -169,7 +169,7 @@ def target_parts(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterato
 
 
 def _gpu(gpu: Mapping[str, Any]) -> str:
-    return " ".join(str(gpu.get(key)) for key in ("index", "name", "uuid"))
+    return " ".join(str(gpu[key]) for key in ("index", "name", "uuid") if gpu.get(key) is not None)
 
 
 # --------------------------------------------------------------------------- variables

@@ -149,7 +149,7 @@ def record(folder, run_id, **facts):
             {"targets": {"a": {"gpus": [{"index": 0, "uuid": "GPU-1"}]}}},
             {"targets": {"a": {"gpus": [{"index": 0, "uuid": "GPU-2"}]}}},
             "target",
-            ("gpus[0].uuid", "GPU-1", "GPU-2"),
+            ("gpus", ["0 GPU-1"], ["0 GPU-2"]),
         ),
         ({"targets": {"a": {"driver": "1"}}}, {"targets": {}}, None, ()),
         ({"options": {"limit": "a"}}, {"options": {"limit": "b"}}, "option", ("--limit", "a", "b")),
