@@ -55,3 +55,17 @@ def test_the_run_that_is_meant_is_the_one_that_has_the_result(runs, wanted, step
 def test_a_run_that_does_not_exist_is_said(runs):
     with pytest.raises(InputError, match="there is no run"):
         earlier_result(runs, "2025", "Measure", "measure_server", "a", besides="x")
+
+
+def test_a_step_that_is_included_twice_under_two_names_is_told_apart(tmp_path):
+    """It has the same number both times."""
+    write_run(tmp_path, "20260101-000000-p-aaaa", "ok", 1, step="Measure the plain one")
+    again = [
+        {"kind": "step.started", "at": 3.0, "step": 2, "name": "Measure the fast one", "type": "measure_server"},
+        {"kind": "host.finished", "at": 4.0, "step": 2, "host": "a", "status": "ok", "result": {"value": 2}},
+    ]
+    with (tmp_path / "20260101-000000-p-aaaa" / "events.jsonl").open("a") as events:
+        events.write("".join(json.dumps(event) + "\n" for event in again))
+    names = ("Measure the plain one", "Measure the fast one")
+    found = [earlier_result(tmp_path, "last-good", name, "measure_server", "a", besides="x") for name in names]
+    assert [1, 2] == [result["value"] for _, result in found]
