@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import os
 import shlex
@@ -77,9 +78,10 @@ def write(path, source, wanted, *, keep_backup=False, expect_digest=None, valida
             os.fsync(descriptor)
         if validate:
             _validate(validate, part, left)
-        _as_expected(path, expect_digest)
-        backup_file = backup(path) if keep_backup and existing else None
-        _swap(part, path, unsafe)
+        with _alone(folder):  # between the look and the swap nobody of ours swaps in another
+            _as_expected(path, expect_digest)
+            backup_file = backup(path) if keep_backup and existing else None
+            _swap(part, path, unsafe)
     except BaseException:
         if os.path.lexists(part):
             os.unlink(part)
@@ -181,6 +183,18 @@ def _write_in_place(path, source, wanted, keep_backup):
         digest = _copy(source, out)
     attributes.set_on(path, wanted)
     return {"sha1": digest, "backup_file": backup_file}
+
+
+@contextlib.contextmanager
+def _alone(folder):
+    """Keep other agents from replacing files in a folder meanwhile, where its file system has locks."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _flush_folder(folder):
