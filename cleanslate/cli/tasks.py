@@ -355,8 +355,36 @@ def docs(context: Any, check: bool = False) -> int:
     return write_reference(project_root(), only_check=check)
 
 
+@task(
+    positional=["action", "name"],
+    iterable=["vault_id", "vault_password_file"],
+    help={
+        **_VAULT,
+        "action": "encrypt, decrypt, view, edit, rekey, or encrypt-string",
+        "name": "the file; for encrypt-string the variable, whose value is asked for or read from standard input",
+        "new_vault_id": "for rekey: where the new password is (id@file, id@script, id@prompt)",
+    },
+)
+def vault(
+    context: Any,
+    action: str,
+    name: str = "",
+    vault_id: Any = None,
+    vault_password_file: Any = None,
+    ask_vault_password: bool = False,
+    new_vault_id: str | None = None,
+) -> int:
+    """Encrypt and decrypt files and values, as ansible-vault does."""
+    from cleanslate.cli.vault_files import vault as run
+
+    sources = [*(vault_id or ()), *(f"default@{path}" for path in vault_password_file or ())]
+    if ask_vault_password:
+        sources.append("default@prompt")
+    return run(action, name, sources, new_vault_id)
+
+
 namespace = Collection(
-    play, plays, steps, lint, schema, inventory, explain, run, *RECORD_TASKS, gpus, lab, check, test, fix, docs
+    play, plays, steps, lint, schema, inventory, explain, run, *RECORD_TASKS, gpus, lab, vault, check, test, fix, docs
 )
 for one in GOING_TASKS:
     namespace.add_task(one)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
+from cleanslate.errors import InputError
 from cleanslate.redaction import Secrets
 from cleanslate.vault import VaultKeys
+from cleanslate.yamlfile import load_yaml_text
 
 
 class VaultOptions(Protocol):
@@ -31,8 +33,29 @@ def vault_keys(options: VaultOptions, secrets: Secrets) -> Callable[[str], str]:
 
     def decrypt(envelope: str) -> str:
         text = keys.decrypt(envelope)
-        for line in (text, *text.splitlines()):
-            secrets.add(line.strip())
+        secrets.add(text.strip())
+        for value in _values(text):
+            secrets.add(value)
         return text
 
     return decrypt
+
+
+def _values(text: str) -> Iterator[str]:
+    """What of a decrypted text is secret by itself: each value of a file of variables, each line of any other text."""
+    try:
+        content = load_yaml_text(text, "vault")
+    except InputError:
+        content = text
+    if isinstance(content, Mapping | list):
+        yield from _leaves(content)
+    else:
+        yield from (line.strip() for line in text.splitlines())
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping | list):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _leaves(item)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value).strip()

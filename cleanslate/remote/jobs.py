@@ -34,10 +34,6 @@ def _find(name):
         from cleanslate.remote import downloads
 
         return downloads.fetch
-    if name == "modules.run":
-        from cleanslate.remote import modules
-
-        return modules.run
     raise Failed("unsupported", name + " cannot go on by itself")
 
 

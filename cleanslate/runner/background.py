@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cleanslate.connect.target import Address, Target
     from cleanslate.runner.apply import Applied
 
-DETACHABLE = frozenset({"command.run", "downloads.fetch", "modules.run"})
+DETACHABLE = frozenset({"command.run", "downloads.fetch"})
 _PATIENCE = 60.0  # seconds for which a target may be lost while a job on it is waited for
 _LOOK = 20.0  # seconds that the target waits for a job's end before it answers that it still runs
 

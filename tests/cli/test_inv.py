@@ -209,3 +209,42 @@ def test_a_listing_does_not_pay_for_ssh(project):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=project, timeout=60)
     assert "[]" == done.stdout.splitlines()[-1], done.stderr
+
+
+def test_vault_files_and_values(project):
+    """Encrypted, looked at, rekeyed, decrypted; a value goes in through standard input, and a play reads it."""
+    (project / "old").write_text("first\n")
+    (project / "new").write_text("second\n")
+    (project / "group_vars").mkdir()
+    secret = project / "group_vars" / "all.yml"
+    secret.write_text("who: my-hidden-friend\n")
+    old, new = ("--vault-password-file", "old"), ("--vault-password-file", "new")
+    assert 0 == inv("vault", "encrypt", str(secret), *old, cwd=project).returncode
+    assert secret.read_text().startswith("$ANSIBLE_VAULT;1.1;AES256")
+    assert "who: my-hidden-friend\n" == inv("vault", "view", str(secret), *old, cwd=project).stdout
+    rekeyed = inv("vault", "rekey", str(secret), *old, "--new-vault-id", "default@new", cwd=project)
+    assert 0 == rekeyed.returncode, rekeyed.stderr
+    played = inv("play", "hello", *new, cwd=project)
+    assert 0 == played.returncode, played.stderr
+    assert "my-hidden-friend" not in played.stdout
+    refused = inv("vault", "view", str(secret), *old, cwd=project)
+    assert 64 == refused.returncode
+    assert 0 == inv("vault", "decrypt", str(secret), *new, cwd=project).returncode
+    assert "who: my-hidden-friend\n" == secret.read_text()
+
+
+def test_a_value_to_encrypt_is_never_an_argument(project):
+    """It is read from standard input; the result stands for itself in a variables file."""
+    (project / "key").write_text("first\n")
+    command = [sys.executable, "-m", "cleanslate.cli", "vault", "encrypt-string", "token"]
+    done = subprocess.run(
+        [*command, "--vault-password-file", "key"],
+        input="s3cret",
+        capture_output=True,
+        text=True,
+        cwd=project,
+        timeout=60,
+    )
+    assert 0 == done.returncode, done.stderr
+    assert done.stdout.startswith("token: !vault |\n")
+    assert "s3cret" not in done.stdout

@@ -6,7 +6,7 @@ from cleanslate.errors import Problems
 from cleanslate.playbook.check.survey import Found
 from cleanslate.steps import registry
 
-ABLE = frozenset({"command", "shell", "get_url", "ansible_module"})
+ABLE = frozenset({"command", "shell", "get_url"})
 
 
 def check_background(found: Found, problems: Problems) -> None:
