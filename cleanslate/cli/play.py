@@ -175,7 +175,8 @@ def run_loaded(
     """Run what was read and checked, keep a record of it, and show it; gives the exit code."""
     from cleanslate.cli.notifying import notify
     from cleanslate.connect.connections import RunConnections
-    from cleanslate.record import Collector, RunRecord, new_run_id
+    from cleanslate.record import RunRecord, new_run_id
+    from cleanslate.record.collecting import Collector
     from cleanslate.record.earlier import earlier_result
     from cleanslate.report import reporter
     from cleanslate.runner.run import run_playbook, who
@@ -351,7 +352,7 @@ class _Asker:
 
 def _provenance(loaded: Loaded, options: PlayOptions, settings: Settings, user: str) -> Provenance:
     """What the record keeps of how the run was started."""
-    from cleanslate.record import provenance
+    from cleanslate.record.provenance import provenance
 
     loaded.secrets.learn(loaded.extra_vars)
     known = provenance(

@@ -6,16 +6,15 @@
 
 A record is append-only while its run goes: whatever kills the controller loses at most the event being written,
 and a run.json without an outcome is a run that did not end in order. docs/records.md has the whole form.
+
+What a list needs is imported here. A run needs collecting.py and provenance.py too, which pay for the renderer.
 """
 
-from cleanslate.record.collecting import Collector
-from cleanslate.record.provenance import provenance
 from cleanslate.record.reading import RunSummary, Wanted, find_run, list_runs, read_events, read_run, walk_runs
 from cleanslate.record.robberies import note_robbery
 from cleanslate.record.writing import RunRecord, new_run_id
 
 __all__ = [
-    "Collector",
     "RunRecord",
     "RunSummary",
     "Wanted",
@@ -23,7 +22,6 @@ __all__ = [
     "list_runs",
     "new_run_id",
     "note_robbery",
-    "provenance",
     "read_events",
     "read_run",
     "walk_runs",

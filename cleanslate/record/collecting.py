@@ -59,7 +59,7 @@ class Collector:
         if event.kind == "step.started":
             self._want_variables(event.data["hosts"])
         elif event.kind == "run.finished":
-            self._record.note(**self._observed.facts())
+            self._record.note(write=False, **self._observed.facts())  # the record writes when it takes this event
 
     def close(self) -> None:
         """Finish what was begun, and write it."""
@@ -95,7 +95,8 @@ class Collector:
             if time.monotonic() - written > _WRITE_EVERY:
                 self._write()
                 news, written = False, time.monotonic()
-        self._write()
+        if news:
+            self._write()
 
     def _take_file(self, path: Path) -> None:
         self._known.files.add([path])

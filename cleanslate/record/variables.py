@@ -38,7 +38,8 @@ class HostVariables:
     def missing(self, scope: PlayScope, hosts: Sequence[str]) -> list[str]:
         """Those hosts whose variables have not been taken for this play; each is told once."""
         new = [host for host in hosts if (id(scope), host) not in self._done]
-        self._done.update((id(scope), host) for host in new)
+        if new:
+            self._done.update((id(scope), host) for host in new)
         return new
 
     def add(self, world: World, scope: PlayScope, hosts: Sequence[str]) -> None:

@@ -59,11 +59,15 @@ class RunRecord:
             ended = {key: event.data[key] for key in ("outcome", "exit_code", "seconds", "recap", "stopped_at")}
             self.note(**ended, ended_at=event.at)
 
-    def note(self, **facts: Any) -> None:
-        """Add facts that became known while the run went (GPU names, versions); from any thread."""
+    def note(self, *, write: bool = True, **facts: Any) -> None:
+        """Add facts that became known while the run went (GPU names, versions); from any thread.
+
+        Without `write` they are written with the next ones.
+        """
         with self._lock:
             self._facts |= facts
-            self._write_facts()
+            if write:
+                self._write_facts()
 
     def close(self) -> None:
         """Close the event file."""
@@ -89,12 +93,11 @@ def facts_text(facts: Mapping[str, Any]) -> str:
     return ",\n".join(['{"summary": ' + _json(summary), *rest]) + "\n}\n"
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=str).encode
 
 
 def _line(at: float, kind: str, data: Mapping[str, Any]) -> bytes:
-    text = json.dumps({"at": round(at, 4), "kind": kind, **data}, ensure_ascii=False)
+    text = _json({"at": round(at, 4), "kind": kind, **data})
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
