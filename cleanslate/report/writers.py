@@ -106,7 +106,7 @@ class PlainWriter:
         since = event.at - self._told_at.setdefault(host, event.at - _PLAIN_EVERY + 1.0)
         if text != self._told.get(host) and since >= _PLAIN_EVERY:
             self._told[host], self._told_at[host] = text, event.at
-            self._stream.write(styled([("dim", f"  ...          {text}")], color=self._color) + "\n")
+            self._stream.write(styled([("dim", f"  ...         {text}")], color=self._color) + "\n")
             self._stream.flush()
 
 
@@ -145,12 +145,12 @@ class TerminalWriter:
         parts += [line + "\n" for line in lasting]
         live = list(self._live.values())[: min(_LIVE_LINES, max(1, size.lines - 2))]
         for text in live:
-            shown = f"  ...          {text}"
+            shown = f"  ...         {text}"
             shown = shown if len(shown) < size.columns else shown[: size.columns - 2] + "…"
             parts.append(styled([("dim", shown)], color=self._color) + "\n")
         hidden = len(self._live) - len(live)
         if hidden:
-            parts.append(styled([("dim", f"  ...          and {hidden} more hosts")], color=self._color) + "\n")
+            parts.append(styled([("dim", f"  ...         and {hidden} more hosts")], color=self._color) + "\n")
         self._shown = len(live) + bool(hidden)
         self._drawn_at = time.monotonic()
         self._stream.write("".join(parts))
