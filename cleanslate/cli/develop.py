@@ -42,10 +42,12 @@ def check(root: Path, *, fast: bool, static: bool) -> int:
     return 1 if failed else 0
 
 
-def test(root: Path, paths: Sequence[str], *, fast: bool, match: str | None) -> int:
+def test(root: Path, paths: Sequence[str], *, fast: bool, match: str | None, failed: bool) -> int:
     """Run the tests, or some of them; gives pytest's exit code."""
     _bring_tools(root)
-    command = [sys.executable, "-m", "pytest", *(_parallel() if not paths else [])]
+    command = [sys.executable, "-m", "pytest", *(_parallel() if not (paths or failed) else [])]
+    if failed:
+        command.append("--last-failed")
     if fast:
         command += ["-m", "not slow"]
     if match:

@@ -326,15 +326,20 @@ def check(context: Any, fast: bool = False, static: bool = False) -> int:
 
 @task(
     positional=["path"],
-    help={"path": "a test file or folder", "fast": "leave out the slow ones", "match": "only tests whose name matches"},
+    help={
+        "path": "a test file or folder",
+        "fast": "leave out the slow ones",
+        "match": "only tests whose name matches",
+        "failed": "only those that failed the last time, one after the other",
+    },
     short={"match": "k"},
 )
-def test(context: Any, path: str = "", fast: bool = False, match: str | None = None) -> int:
+def test(context: Any, path: str = "", fast: bool = False, match: str | None = None, failed: bool = False) -> int:
     """Run the tests."""
     from cleanslate.cli.develop import test as run
     from cleanslate.cli.settings import project_root
 
-    return run(project_root(), [path] if path else [], fast=fast, match=match)
+    return run(project_root(), [path] if path else [], fast=fast, match=match, failed=failed)
 
 
 @task()
