@@ -21,9 +21,9 @@ PLAY = """\
   vars: {shade: dark, paint: "{{ shade }} {{ color }}"}
   tasks:
     - name: Say it
-      command: "echo {{ paint }}"
-      changed_when: false
+      debug: {msg: "is {{ paint }}"}
 """
+BROKEN = PLAY.replace('debug: {msg: "is {{ paint }}"}', "fail: {msg: no paint}")
 _QUIET = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_SYSTEM": os.devnull,

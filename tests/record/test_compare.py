@@ -106,11 +106,11 @@ def test_hosts_groups_and_variables_of_hosts_that_took_no_part(repo):
 def test_arguments_outcomes_and_steps_are_told_as_what_came_of_it(repo):
     """By what a step is, not by the line it stands on."""
     before = run(repo)
-    text = PLAY.replace("vars:", "#\n  vars:").replace("changed_when: false", "when: true")
+    text = PLAY.replace("vars:", "#\n  vars:").replace("debug:", "changed_when: true\n      debug:")
     commit(repo, {"playbooks/paint.yml": text + "    - name: One more\n      debug: {}\n"})
     after = run(repo, extra_vars=["color=red"])
     found = compare(before["folder"], after["folder"])
-    assert ("argument", "Say it: cmd", "echo dark green", "echo dark red", ("alpha",)) in [
+    assert ("argument", "Say it: msg", "is dark green", "is dark red", ("alpha",)) in [
         (one.kind, one.name, one.before, one.after, one.hosts) for one in found.follows
     ]
     assert [("step", "One more", "(not there)", "run"), ("status", "Say it", "ok", "changed")] == [

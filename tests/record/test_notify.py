@@ -16,7 +16,7 @@ from cleanslate.model import Event
 from cleanslate.record import RunRecord, read_run
 from cleanslate.report.notify import Notify, message, send
 from cleanslate.report.story import tell_story
-from tests.record.recorded import PLAY, commit, repository, settings, standing_in
+from tests.record.recorded import BROKEN, PLAY, commit, repository, settings, standing_in
 
 BODY = {"text": "x"}
 
@@ -39,7 +39,7 @@ def webhook():
             """Say nothing."""
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     server.taken, server.handler = taken, Handler
     server.address = f"http://127.0.0.1:{server.server_port}/services/T000/s3cret"
@@ -54,7 +54,7 @@ def test_a_failure_and_the_recovery_after_it_are_told(tmp_path, webhook, monkeyp
     monkeypatch.setenv("HOOK", webhook.address)
     repo = repository(tmp_path)
     given = settings(repo, notify=Notify(webhook="$HOOK"))
-    texts = [PLAY, PLAY.replace("echo {{ paint }}", "false"), PLAY, PLAY]
+    texts = [PLAY, BROKEN, PLAY, PLAY]
     for text in texts:
         commit(repo, {"playbooks/paint.yml": text, "n": str(len(webhook.taken)) + text})
         with standing_in(repo):
@@ -63,7 +63,7 @@ def test_a_failure_and_the_recovery_after_it_are_told(tmp_path, webhook, monkeyp
     assert ["paint failed on alpha", "paint is well again on alpha"] == [body["text"] for _, _, body in webhook.taken]
     path, kind, body = webhook.taken[0]
     assert ("/services/T000/s3cret", "application/json") == (path, kind)
-    assert "alpha: Say it: non-zero return code" == body["attachments"][0]["text"]
+    assert "alpha: Say it: no paint" == body["attachments"][0]["text"]
     assert {"run", "by", "took", "see"} == {field["title"] for field in body["attachments"][0]["fields"]}
 
 
@@ -107,7 +107,7 @@ def test_a_refusal_is_said(webhook):
 
 def test_trouble_with_telling_does_not_change_how_the_run_ended(tmp_path, capsys):
     """It is a warning."""
-    repo = repository(tmp_path, {"playbooks/bad.yml": PLAY.replace("echo {{ paint }}", "false")})
+    repo = repository(tmp_path, {"playbooks/bad.yml": BROKEN})
     with standing_in(repo):
         code = play(PlayOptions("bad", output="quiet"), settings(repo, notify=Notify(command="exit 1")))
     assert (2, "warning: the notify command ended with exit code 1\n") == (code, capsys.readouterr().err)

@@ -8,7 +8,7 @@ import pytest
 
 from cleanslate.cli.reporting import report
 from cleanslate.errors import InputError
-from tests.record.recorded import PLAY, commit, repository, run, settings
+from tests.record.recorded import BROKEN, PLAY, commit, repository, run, settings
 
 
 def test_a_report_compares_with_the_last_good_run_of_the_playbook(tmp_path):
@@ -16,7 +16,7 @@ def test_a_report_compares_with_the_last_good_run_of_the_playbook(tmp_path):
     repo = repository(tmp_path)
     good = run(repo)
     run(repo, check=True)
-    commit(repo, {"playbooks/paint.yml": PLAY.replace("echo {{ paint }}", "false")})
+    commit(repo, {"playbooks/paint.yml": BROKEN})
     bad = run(repo, extra_vars=["color=red"])
     commit(repo, {"playbooks/paint.yml": PLAY})
     run(repo)

@@ -45,6 +45,7 @@ def again(folder: Path, *words: str) -> tuple[dict, str]:
     return {**read_run(found), "folder": found}, done.stdout
 
 
+@pytest.mark.slow
 def test_a_run_is_made_again_though_the_code_has_moved_on(repo):
     """At its commit, with its uncommitted and untracked changes, its variables and flags; the working tree stays."""
     text = PLAY.replace("dark", "\"{{ lookup('file', 'shade') }}\"")
@@ -67,6 +68,7 @@ def test_a_run_is_made_again_though_the_code_has_moved_on(repo):
     assert 1 == len(git(repo, "worktree", "list").splitlines())
 
 
+@pytest.mark.slow
 def test_what_is_made_again_fails_as_it_did(repo):
     """Its exit code is that of the new run."""
     commit(repo, {"playbooks/bad.yml": "- hosts: all\n  gather_facts: false\n  tasks: [{fail: {}}]\n"})
@@ -74,6 +76,7 @@ def test_what_is_made_again_fails_as_it_did(repo):
     assert 2 == inv(repo, "rerun", before["id"]).returncode
 
 
+@pytest.mark.slow
 def test_what_cannot_be_the_same_is_said_and_wants_a_yes(repo):
     """Without anybody to ask, nothing is done; a host that is gone is named."""
     outside = repo.parent / "hosts.py"
@@ -92,6 +95,7 @@ def test_what_cannot_be_the_same_is_said_and_wants_a_yes(repo):
     assert (["alpha"], before["id"]) == (after["hosts"], after["rerun_of"])
 
 
+@pytest.mark.slow
 def test_a_target_that_is_another_one_now_is_said(repo):
     """As a look at it shows; what the run did not know is not looked for."""
     commit(repo, {"playbooks/facts.yml": "- hosts: all\n  tasks: []\n"})
@@ -103,6 +107,7 @@ def test_a_target_that_is_another_one_now_is_said(repo):
     assert f"  - alpha: kernel is {kernel} now, and was 5.4.0-old\n" in refused.stdout
 
 
+@pytest.mark.slow
 def test_a_secret_that_the_record_does_not_have_is_wanted(repo):
     """And can be given; what it has cannot be given another way."""
     commit(repo, {"playbooks/paint.yml": PLAY.replace("{{ paint }}", "{{ paint }} {{ db_password }}")})
@@ -117,6 +122,7 @@ def test_a_secret_that_the_record_does_not_have_is_wanted(repo):
         assert not file.is_file() or "hush-hush" not in file.read_text()
 
 
+@pytest.mark.slow
 def test_a_run_without_a_repository_is_made_again_from_what_was_kept(tmp_path):
     """Every file of it."""
     write(
@@ -129,6 +135,7 @@ def test_a_run_without_a_repository_is_made_again_from_what_was_kept(tmp_path):
     assert "dark green" == after["variables"]["paint"][0]["value"]
 
 
+@pytest.mark.slow
 def test_a_changed_inventory_outside_of_the_repository_is_taken_from_the_record(repo):
     """As it was then."""
     outside = repo.parent / "hosts.ini"
@@ -139,6 +146,7 @@ def test_a_changed_inventory_outside_of_the_repository_is_taken_from_the_record(
     assert "dark teal" == after["variables"]["paint"][0]["value"]
 
 
+@pytest.mark.slow
 def test_a_teammate_makes_it_again_from_one_file(repo, tmp_path_factory):
     """In another checkout, that does not have the commit nor the inventory; the records go there."""
     outside = repo.parent / "hosts.ini"
