@@ -102,5 +102,5 @@ def tell_problems(error: InputError) -> None:
     """Print every mistake, and that nothing was touched."""
     for problem in error.problems:
         print(problem, file=sys.stderr)
-    count = len(error.problems)
+    count = sum(1 for problem in error.problems if problem.severity == "error")
     print(f"{count} mistake{'' if count == 1 else 's'}; no host was contacted", file=sys.stderr)
