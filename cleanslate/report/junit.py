@@ -64,8 +64,8 @@ def _case(step: StepStory, one: HostStory) -> ET.Element:
         _sub(case, "error", "", message="the run ended before this step did", type="interrupted")
     elif one.shown_status in ("skipped", "unknown"):
         _sub(case, "skipped", "", message=message or one.shown_status)
-    if one.shown_status == "ignored":
-        _sub(case, "system-out", f"failed, and was ignored: {message}\n{_details(step, one)}")
+    if one.shown_status in ("ignored", "rescued"):
+        _sub(case, "system-out", f"failed, and was {one.shown_status}: {message}\n{_details(step, one)}")
     elif one.changes or one.result.get("stdout"):
         _sub(case, "system-out", "\n".join([*one.changes, _output(one.result, "stdout")]).strip())
     if one.result.get("stderr") and one.shown_status != "failed":

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from cleanslate.report.story import BAD, RunStory
+from cleanslate.report.story import RunStory
 
 KINDS = ("failure", "recovery")
 _COLORS = {"failure": "#c0303b", "recovery": "#2b7a6b"}
@@ -59,7 +59,7 @@ def _reasons(story: RunStory) -> list[str]:
         f"{one.host}: {step.name}: {_first(one.result.get('msg') or one.status)}"
         for step in story.steps
         for one in step.hosts.values()
-        if one.status in BAD and not one.ignored
+        if one.bad
     ]
     more = len(found) - _MOST_REASONS
     return [*found[:_MOST_REASONS], *([f"and {more} more"] if more > 0 else [])]

@@ -9,6 +9,7 @@ from typing import Any
 from cleanslate.model import Event
 
 BAD = ("failed", "unreachable")
+_BLOCK = 0  # of a block's position: its block part; 1 is rescue, 2 always
 RUNNING = "running"
 """The status of what had not ended when the last event was written."""
 
@@ -23,6 +24,9 @@ class HostStory:
     status: str = RUNNING
     delegate: str | None = None
     ignored: bool = False
+    rescued: bool = False
+    resumed: bool = False
+    position: list[int] = field(default_factory=list)
     result: Mapping[str, Any] = field(default_factory=dict)
     args: Mapping[str, Any] | None = None
     diffs: list[Mapping[str, Any]] = field(default_factory=list)
@@ -34,8 +38,13 @@ class HostStory:
 
     @property
     def shown_status(self) -> str:
-        """What people read: an ignored failure is `ignored`."""
-        return "ignored" if self.ignored else self.status
+        """What people read: an ignored failure is `ignored`, one that a block rescued is `rescued`."""
+        return "ignored" if self.ignored else "rescued" if self.rescued else self.status
+
+    @property
+    def bad(self) -> bool:
+        """Whether it failed, and nothing took that back."""
+        return self.status in BAD and not (self.ignored or self.rescued)
 
     @property
     def seconds(self) -> float:
@@ -59,8 +68,8 @@ class StepStory:
 
     @property
     def failed(self) -> bool:
-        """Whether it failed on a host, and that was not ignored."""
-        return any(one.status in BAD and not one.ignored for one in self.hosts.values())
+        """Whether it failed on a host."""
+        return any(one.bad for one in self.hosts.values())
 
 
 Reading = tuple[float, float]
@@ -129,12 +138,21 @@ def _take(story: RunStory, current: dict[int, StepStory], event: Event) -> None:
     elif event.kind == "step.started":
         current[data["step"]] = _step(data, len(story.plays) - 1, event.at)
         story.steps.append(current[data["step"]])
+    elif event.kind == "host.rescued":
+        _rescue(story, str(data["host"]), [*data["position"], _BLOCK])
     elif event.kind == "host.gpus":
         _sample(story, str(data["host"]), data.get("gpus"), event.at)
     elif data.get("step") in current and "host" in data:
         step = current[data["step"]]
         one = step.hosts.setdefault(str(data["host"]), HostStory(str(data["host"]), step.started, event.at))
         _take_of_host(story, one, event)
+
+
+def _rescue(story: RunStory, host: str, below: list[int]) -> None:
+    """A block has rescued the failures in it."""
+    for step, one in story.of_host(host):
+        if step.play == len(story.plays) - 1 and one.status in BAD and one.position[: len(below)] == below:
+            one.rescued = True
 
 
 def _step(data: Mapping[str, Any], play: int, at: float) -> StepStory:
@@ -172,6 +190,7 @@ def _end(one: HostStory, data: Mapping[str, Any], at: float) -> None:
     one.status, one.ended = str(data["status"]), at
     one.started = max(one.started, at - float(data.get("seconds") or 0.0))
     one.delegate, one.ignored, one.fix = data.get("delegate"), bool(data.get("ignored")), data.get("fix")
+    one.position, one.resumed = list(data.get("position") or ()), bool(data.get("resumed"))
     one.result, one.args = data.get("result") or {}, data.get("args")
     one.diffs = list(data.get("diffs") or ()) or one.diffs
     one.changes = [str(text) for text in data.get("changes") or ()]

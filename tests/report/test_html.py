@@ -246,3 +246,25 @@ def test_markup_is_made_of_escaped_text():
     """Children and attributes alike; what is markup already stays."""
     assert '<p title="&lt;&quot;">&lt;b&gt;<i>x</i></p>' == tag("p", "<b>", tag("i", "x"), title='<"')
     assert "" == text(None)
+
+
+def test_a_failure_that_a_block_rescued_is_no_reason():
+    """It is shown as what it is."""
+    told = [Event("play.started", {"play": 0, "name": "p", "hosts": ["a"]}, 1000.0)]
+    told += [step(1, "try", hosts=("a",)), done(1, "a", 1001.0, 1.0, "failed", position=[1, 0, 0, 0])]
+    told += [step(2, "mend", hosts=("a",)), done(2, "a", 1002.0, 1.0, position=[1, 0, 1, 0])]
+    told += [Event("host.rescued", {"host": "a", "position": [1, 0]}, 1002.0)]
+    told += [step(3, "fail", hosts=("a",)), done(3, "a", 1003.0, 1.0, "failed", position=[1, 1])]
+    story = tell_story(FACTS, told)
+    assert ["rescued", "ok", "failed"] == [one.shown_status for _, one in story.of_host("a")]
+    assert [False, False, True] == [one.failed for one in story.steps]
+
+
+def test_the_sum_of_all_gpus_is_drawn_where_single_ones_are_not_read_any_more():
+    """A wait tells only the sum."""
+    gpu = {"index": 0, "uuid": "G", "used_mib": 0, "total_mib": 10}
+    told = [Event("host.gpus", {"host": "a", "gpus": [gpu]}, 1000.0), step(1, "wait", hosts=("a",))]
+    told += [Event("host.progress", {"step": 1, "host": "a", "text": "", "facts": {"gpu_mib": 9}}, 1001.0)]
+    assert "all GPUs: at most 9 MiB of 10 MiB" in html_report(tell_story(FACTS, told))
+    told += [Event("host.gpus", {"host": "a", "gpus": [gpu]}, 1002.0)]
+    assert "all GPUs" not in html_report(tell_story(FACTS, told))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cleanslate.report.html.markup import Html, chip, gib, join, seconds, tag
-from cleanslate.report.story import BAD, GpuMachine, Reading, RunStory
+from cleanslate.report.story import GpuMachine, Reading, RunStory
 
 _TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 _MOST_TICKS = 7
@@ -83,7 +83,7 @@ def timeline(story: RunStory) -> Html:
     """The steps of each host as bars."""
     length = story.ended - story.started
     numbers = {id(step): number for number, step in enumerate(story.steps)}
-    hosts = sorted(story.hosts, key=lambda host: not any(one.status in BAD for _, one in story.of_host(host)))
+    hosts = sorted(story.hosts, key=lambda host: not any(one.bad for _, one in story.of_host(host)))
     parts: list[Html] = []
     for host in hosts[:_MOST_HOSTS]:
         rows = [
@@ -123,10 +123,10 @@ def _plots(story: RunStory, machine: GpuMachine) -> Iterator[Html]:
     """All GPUs together where only that was read, then each on one scale."""
     single = [mib for index, points in machine.series.items() if index is not None for _, mib in points]
     top = max((*machine.totals.values(), *single, 1.0))
-    often = max((len(points) for index, points in machine.series.items() if index is not None), default=0)
+    last = max((points[-1][0] for index, points in machine.series.items() if index is not None), default=0.0)
     for index in sorted(machine.series, key=lambda one: (one is not None, one or 0)):
         points = machine.series[index]
-        if index is None and len(points) <= often:
+        if index is None and points[-1][0] <= last:
             continue
         whole = index is None
         total = sum(machine.totals.values()) if whole else machine.totals.get(index or 0)

@@ -27,7 +27,9 @@ def steps(story: RunStory) -> Html:
 
 def _step(number: int, step: StepStory, story: RunStory) -> Html:
     statuses = list(dict.fromkeys(one.shown_status for one in step.hosts.values()))
-    worst = next((one for one in ("failed", "unreachable", "running", "unknown", "changed") if one in statuses), None)
+    worst = next(
+        (one for one in ("failed", "unreachable", "running", "rescued", "unknown", "changed") if one in statuses), None
+    )
     took = max((one.seconds for one in step.hosts.values()), default=0.0)
     name = f"{step.role} : {step.name}" if step.role else step.name
     kind = "handler, " if step.handler else ""
@@ -64,7 +66,8 @@ def _has_more(one: HostStory) -> bool:
 def host(one: HostStory) -> Html:
     """What a step gave on one host."""
     where = f"{one.host} → {one.delegate}" if one.delegate else one.host
-    head = tag("p", chip(one.shown_status), " ", tag("b", where), " ", tag("span", seconds(one.seconds), class_="soft"))
+    took = "done by the run that this one goes on with" if one.resumed else seconds(one.seconds)
+    head = tag("p", chip(one.shown_status), " ", tag("b", where), " ", tag("span", took, class_="soft"))
     return tag("div", head, list(_body(one)), class_=f"host {one.shown_status}")
 
 
@@ -146,9 +149,4 @@ def _json(value: Any) -> Html:
 
 def failures(story: RunStory) -> Sequence[tuple[int, StepStory, HostStory]]:
     """What failed and was not ignored, with the number of the step in the report."""
-    return [
-        (number, step, one)
-        for number, step in enumerate(story.steps)
-        for one in step.hosts.values()
-        if one.status in BAD and not one.ignored
-    ]
+    return [(number, step, one) for number, step in enumerate(story.steps) for one in step.hosts.values() if one.bad]
