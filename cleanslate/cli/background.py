@@ -59,12 +59,13 @@ def attach(settings: Settings, wanted: str, output: str, verbosity: int) -> int:
     """Follow a run to its end, from its beginning; gives its exit code. Ctrl-C leaves it going."""
     from cleanslate.model import Event
     from cleanslate.record import find_run, read_run
+    from cleanslate.record.outputs import put_back
     from cleanslate.report import reporter
 
     folder = find_run(settings.runs, wanted)
     tell = reporter(output, sys.stdout, verbosity=verbosity)
     for line in _lines(folder):
-        data: dict[str, Any] = json.loads(line)
+        data: dict[str, Any] = put_back(json.loads(line), folder)
         event = Event(str(data.pop("kind")), data, float(data.pop("at")))
         tell(event)
         if event.kind == "run.finished":

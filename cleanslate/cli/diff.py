@@ -82,6 +82,8 @@ def _lines(one: Difference) -> Iterator[str]:
 def _short(value: Any, kind: str) -> str:
     if kind in ("commit", "uncommitted", "file") and isinstance(value, str) and " " not in value:
         return value[:12]
+    if kind == "outcome" and value is None:
+        return "not ended"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
 

@@ -17,6 +17,10 @@ from cleanslate.errors import InputError, suggest
 from cleanslate.model import Event
 from cleanslate.record import RunSummary, Wanted, find_run, list_runs, read_events, read_run
 
+_END = {
+    "going": "is still going; see inv attach",
+    "not ended": "has not ended in order: its controller was killed, or it goes on another one; see inv resume",
+}
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
@@ -40,7 +44,14 @@ def _row(run: RunSummary, width: int) -> str:
     hosts = ",".join(run.hosts[:2]) + (f",+{len(run.hosts) - 2}" if len(run.hosts) > 2 else "")
     facts = run.facts
     more = ("  check" if facts.get("check") else "") + (f"  again {again}" if (again := facts.get("rerun_of")) else "")
-    return f"{run.id:<{width}}  {when}  {took}  {run.outcome or 'not ended':<11}  {hosts}  {facts.get('user')}{more}"
+    return f"{run.id:<{width}}  {when}  {took}  {run.outcome or _unended(run.folder):<11}  {hosts}  {facts.get('user')}{more}"
+
+
+def _unended(folder: Path) -> str:
+    """How it is with a run that has no outcome."""
+    from cleanslate.cli.resume import is_going
+
+    return "going" if is_going(read_run(folder)) else "not ended"
 
 
 def since_when(text: str, now: datetime | None = None) -> float:
@@ -80,7 +91,7 @@ def show_run(
         if step and event.data.get("args"):
             print(f"    called with {json.dumps(event.data['args'], ensure_ascii=False)}")
     if facts.get("outcome") is None:
-        print("\nthis run has not ended in order: it is still going, or its controller was killed")
+        print(f"\nthis run {_END[_unended(folder)]}")
     return 0
 
 
