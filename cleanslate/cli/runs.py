@@ -21,6 +21,7 @@ _END = {
     "going": "is still going; see inv attach",
     "not ended": "has not ended in order: its controller was killed, or it goes on another one; see inv resume",
 }
+_POINTS_TO = {"rerun_of": "again", "resume_of": "goes on with"}
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
@@ -42,9 +43,10 @@ def _row(run: RunSummary, width: int) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.started_at))
     took = f"{run.seconds:8.1f}s" if run.seconds is not None else " " * 9
     hosts = ",".join(run.hosts[:2]) + (f",+{len(run.hosts) - 2}" if len(run.hosts) > 2 else "")
-    facts = run.facts
-    more = ("  check" if facts.get("check") else "") + (f"  again {again}" if (again := facts.get("rerun_of")) else "")
-    return f"{run.id:<{width}}  {when}  {took}  {run.outcome or _unended(run.folder):<11}  {hosts}  {facts.get('user')}{more}"
+    outcome = run.outcome or _unended(run.folder)
+    more = ["check"] if run.check else []
+    more += [f"{words} {run.facts[key]}" for key, words in _POINTS_TO.items() if run.facts.get(key)]
+    return f"{run.id:<{width}}  {when}  {took}  {outcome:<11}  " + "  ".join([hosts, run.user, *more])
 
 
 def _unended(folder: Path) -> str:

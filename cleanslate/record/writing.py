@@ -19,7 +19,7 @@ VERSION = 1
 
 SUMMARY = (
     *("id", "playbook", "started_at", "outcome", "exit_code", "seconds", "check"),
-    *("user", "controller", "hosts", "rerun_of"),
+    *("user", "controller", "hosts", "rerun_of", "resume_of"),
 )
 """What lists show; it stands in the first line of run.json, so that a list need not read the rest."""
 
