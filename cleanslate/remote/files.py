@@ -160,13 +160,19 @@ def check_wanted(wanted):
 
 def make_folders(path, wanted):
     """Make a folder and those missing above it, each with what is wanted; gives the folders made, outermost first."""
-    made = []
+    missing, made = [], []
     while path and not os.path.isdir(path):
-        made.insert(0, path)
+        missing.insert(0, path)
         path = os.path.dirname(path.rstrip("/"))
-    for folder in made:
-        os.mkdir(folder)
+    for folder in missing:
+        try:
+            os.mkdir(folder)
+        except FileExistsError:
+            if not os.path.isdir(folder):
+                raise
+            continue  # somebody else made it meanwhile, as hosts that share a machine do
         attributes.set_on(folder, wanted)
+        made.append(folder)
     return made
 
 
