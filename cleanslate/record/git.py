@@ -117,9 +117,10 @@ def subjects_between(folder: Path, before: str, after: str, most: int = 10) -> l
 
 
 def run_git(folder: Path, *words: str, stdin: bytes = b"") -> bytes:
-    """Run a git command that changes something; InputError with what it said when it fails."""
+    """Run a git command that changes something, without hooks; InputError with what it said when it fails."""
+    command = ["git", "-c", f"core.hooksPath={os.devnull}", "-C", str(folder), *words]
     try:
-        done = subprocess.run(["git", "-C", str(folder), *words], input=stdin, capture_output=True, check=False)
+        done = subprocess.run(command, input=stdin, capture_output=True, check=False)
     except OSError as error:
         raise InputError(f"git cannot be run: {error.strerror}") from None
     if done.returncode:

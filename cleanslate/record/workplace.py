@@ -18,7 +18,6 @@ from cleanslate.record.git import has_commit, read_checkout, run_git
 
 BUNDLE = "repository.bundle"
 """The commit's history beside an imported record, for checkouts that do not have it."""
-_NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
 
 
 @dataclass
@@ -68,15 +67,15 @@ def _check_out(commit: str | None, folder: Path, here: Path, top: Path) -> Path 
         top.mkdir()
         return None
     if has_commit(here, commit):
-        run_git(here, *_NO_HOOKS, "worktree", "add", "--quiet", "--detach", str(top), commit)
+        run_git(here, "worktree", "add", "--quiet", "--detach", str(top), commit)
         return here
     if not (folder / BUNDLE).is_file():
         raise InputError(
             f"commit {commit[:12]} is not in the repository at {here}",
             fix="fetch it, or rerun from a file that `inv export` made",
         )
-    run_git(top.parent, *_NO_HOOKS, "clone", "--quiet", "--no-checkout", str(folder / BUNDLE), str(top))
-    run_git(top, *_NO_HOOKS, "checkout", "--quiet", "--detach", commit)
+    run_git(top.parent, "clone", "--quiet", "--no-checkout", str(folder / BUNDLE), str(top))
+    run_git(top, "checkout", "--quiet", "--detach", commit)
     return None
 
 
@@ -98,7 +97,7 @@ def _apply(place: Workplace, here: Path) -> None:
             f"{changed.get('left_out')}"
         )
         return
-    run_git(place.top, *_NO_HOOKS, "apply", "--index", "--whitespace=nowarn", "-", stdin=diff)
+    run_git(place.top, "apply", "--index", "--whitespace=nowarn", "-", stdin=diff)
 
 
 def _lay_out(place: Workplace, here: Path) -> None:
