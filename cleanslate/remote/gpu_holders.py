@@ -43,6 +43,7 @@ class Holders:
         self.blind = []
         self.by_minor = _by_minor(reading["gpus"])
         self.listed = _listed(reading["gpus"])
+        self.unlisted = {gpu["index"] for gpu in reading["gpus"] if gpu.get("processes") is None}
         self.driver_lists = any(gpu.get("processes") is not None for gpu in reading["gpus"])
         majors = gpu_devices.device_majors()
         for process in self.table.values():
@@ -59,6 +60,9 @@ class Holders:
         elif devices.any:
             used = self.listed.get(process.pid, {})
             mapped = {self.by_minor.get(minor, minor) for minor in devices.minors} if devices.holds else set()
+            if used:
+                # A CUDA process maps every GPU that it could use; the driver says which of them it has memory on.
+                mapped &= self.unlisted
             self.found.append(Holder(process, devices, sorted(mapped | set(used)), used))
 
     def of(self, index):

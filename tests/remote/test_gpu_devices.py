@@ -66,6 +66,14 @@ def test_the_devices_number_is_not_always_the_gpus_index(gpu_room):
     assert [(pid, [0])] == [(each["pid"], each["gpus"]) for each in found]
 
 
+def test_of_the_gpus_that_a_process_maps_those_count_on_which_the_driver_says_it_has_memory(gpu_room):
+    """CUDA maps every GPU that it could use: seen on a machine with two, where each worker had memory on one."""
+    pid = gpu_room.act("--map", gpu_room.device(0), "4096", "--map", gpu_room.device(1), "4096")[0]
+    gpu_room.nvml("count 2", f"gpu 1 pids {pid}:100")
+    found = gpu_room.call("gpus.read", {"holders": True}, deadline=20, read_only=True)["holders"]
+    assert [(pid, [1])] == [(each["pid"], each["gpus"]) for each in found]
+
+
 def test_a_zombie_holds_nothing(room):
     room.smi(count=8)
     pids = room.act("--map", room.device(0), "4096", "--zombie", tells=2)
