@@ -59,6 +59,7 @@ class PlayOptions:
     syntax_check: bool = False
     wait: str | None = None
     detach: bool = False
+    clean: bool = False
 
 
 @dataclass
@@ -90,6 +91,10 @@ def play(options: PlayOptions, settings: Settings) -> int:
 
         list_plays(loaded, options)
         return 0
+    if options.clean:
+        from cleanslate.record.provenance import refuse_changes
+
+        refuse_changes(settings.root)
     if options.detach:
         return _detached(options, settings, loaded)
     return run_loaded(options, settings, loaded)

@@ -70,6 +70,7 @@ _VAULT = {
         "syntax_check": "read and check everything, and run nothing",
         "wait": "how long to wait for hosts that another run holds (10m); without it the run is refused, with exit 5",
         "detach": "run in the background; follow it with inv attach, stop it with inv stop",
+        "clean": "refuse to run with changes that are not committed",
     },
 )
 def play(
@@ -106,6 +107,7 @@ def play(
     syntax_check: bool = False,
     wait: str | None = None,
     detach: bool = False,
+    clean: bool = False,
 ) -> int:
     """Run a playbook on its hosts: inv play restart-eagle3."""
     given = dict(locals())

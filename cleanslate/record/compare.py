@@ -14,7 +14,7 @@ from cleanslate.record.git import files_between, subjects_between
 from cleanslate.record.reading import read_run
 
 # How it was shown and waited for, and what is compared as something else.
-_SHOWN = ("output", "verbose", "list_hosts", "list_tasks", "list_tags", "syntax_check", "wait", "detach")
+_SHOWN = ("output", "verbose", "list_hosts", "list_tasks", "list_tags", "syntax_check", "wait", "detach", "clean")
 _NO_MATTER = frozenset((*_SHOWN, "name", "extra_vars", "inventory"))
 
 

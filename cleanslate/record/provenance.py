@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import cleanslate
+from cleanslate.errors import InputError
 from cleanslate.model import Inventory, Playbook, SourceText
 from cleanslate.record.files import FilesUsed, as_text
-from cleanslate.record.git import Checkout, changed_files, read_checkout
+from cleanslate.record.git import Checkout, Question, changed_files, read_checkout
 from cleanslate.redaction import Secrets, looks_secret
 
 _LIBRARIES = ("fabric", "invoke", "paramiko", "pyyaml", "jinja2", "pydantic", "nvidia-ml-py", "structlog")
@@ -71,6 +72,17 @@ def provenance(
         "versions": versions(),
     }
     return Provenance(facts, files, checkout)
+
+
+def refuse_changes(root: Path) -> None:
+    """For `--clean`: InputError where the repository has changes or files that are not committed, or is none."""
+    said = Question(root, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames").answer()
+    if said is None:
+        raise InputError(f"--clean: {root} is not in a git repository")
+    files = [entry[3:] for entry in os.fsdecode(said).split("\0") if entry]
+    if files:
+        shown = ", ".join(files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else "")
+        raise InputError(f"--clean: not committed: {shown}", fix="commit them, or leave --clean away")
 
 
 def _variable_files(options: Mapping[str, Any]) -> list[Path]:

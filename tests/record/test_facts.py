@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from cleanslate.errors import InputError
 from cleanslate.record import read_events
 from tests.record.recorded import INVENTORY, PLAY, commit, git, repository, run, write
 
@@ -186,3 +187,16 @@ def test_run_json_is_json_with_the_summary_first(repo):
     """So that lists need only its first line."""
     text = (run(repo)["folder"] / "run.json").read_text()
     assert json.loads(text)["summary"] == json.loads(text.partition(",\n")[0] + "}")["summary"]
+
+
+def test_clean_refuses_what_is_not_committed(repo, tmp_path_factory):
+    """Before anything runs; what git ignores does not count."""
+    write(repo, {"ignored.txt": "x"})
+    assert "ok" == run(repo, clean=True)["outcome"]
+    write(repo, {"playbooks/paint.yml": PLAY + "#\n", "new.txt": "x"})
+    with pytest.raises(InputError, match="not committed: playbooks/paint.yml, new.txt; commit them"):
+        run(repo, clean=True)
+    bare = tmp_path_factory.mktemp("bare")
+    write(bare, {"hosts.ini": INVENTORY, "playbooks/paint.yml": PLAY})
+    with pytest.raises(InputError, match="is not in a git repository"):
+        run(bare, clean=True)
