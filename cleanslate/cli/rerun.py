@@ -23,7 +23,8 @@ from cleanslate.record.provenance import HIDDEN, versions
 from cleanslate.record.workplace import Workplace, workplace
 from cleanslate.redaction import MASK
 
-_NOT_AGAIN = ("name", "inventory", "extra_vars", "list_hosts", "list_tasks", "list_tags", "syntax_check", "detach", "clean")
+_LISTS = ("list_hosts", "list_tasks", "list_tags", "syntax_check")
+_NOT_AGAIN = (*_LISTS, "name", "inventory", "extra_vars", "detach", "clean")
 _PATHS = ("private_key",)
 _LOOKED_AT = ("os", "kernel", "machine", "driver", "kernel_driver", "gpus")
 # Runs the command line with the code of that commit, where our code is part of the repository.

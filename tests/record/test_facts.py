@@ -194,7 +194,7 @@ def test_clean_refuses_what_is_not_committed(repo, tmp_path_factory):
     write(repo, {"ignored.txt": "x"})
     assert "ok" == run(repo, clean=True)["outcome"]
     write(repo, {"playbooks/paint.yml": PLAY + "#\n", "new.txt": "x"})
-    with pytest.raises(InputError, match="not committed: playbooks/paint.yml, new.txt; commit them"):
+    with pytest.raises(InputError, match=r"not committed: playbooks/paint\.yml, new\.txt; commit them"):
         run(repo, clean=True)
     bare = tmp_path_factory.mktemp("bare")
     write(bare, {"hosts.ini": INVENTORY, "playbooks/paint.yml": PLAY})
