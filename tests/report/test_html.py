@@ -154,7 +154,7 @@ def test_nothing_from_a_host_becomes_markup_and_nothing_hides(page):
         "nobody answers x.yml:1",
         "a → pve",
         "end 9 processes",
-        "at most 76.0 GiB of 140.4 GiB",
+        "at most 76.0 GiB of 140 GiB",
         "load 5.0 s",
         "+<b>new</b>",
         "1.0 s  9 left",

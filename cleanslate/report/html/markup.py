@@ -63,7 +63,9 @@ def seconds(value: float) -> str:
 
 def gib(mib: float) -> str:
     """Memory as people read it."""
-    return f"{mib / 1024:.1f} GiB" if mib >= 1024 else f"{mib:.0f} MiB"
+    if mib < 1024:
+        return f"{mib:.0f} MiB"
+    return f"{mib / 1024:.1f} GiB" if mib < 100 * 1024 else f"{mib / 1024:.0f} GiB"
 
 
 def chip(status: str, words: str | None = None) -> Html:
