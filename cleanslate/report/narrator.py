@@ -125,9 +125,8 @@ class Narrator:
             yield from self._verbose(result)
         else:
             yield from self._message(data)
-        if self.show_diff or data["status"] == "failed":
-            for diff in data.get("diffs", []) if self.show_diff else []:
-                yield from diff_lines(diff)
+        for diff in data.get("diffs", []) if self.show_diff else []:
+            yield from diff_lines(diff)
         yield from self._warnings(data)
 
     def _status_line(self, data: Mapping[str, Any], item: str | None) -> Line:

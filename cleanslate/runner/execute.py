@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from cleanslate.runner.leases import Leases
     from cleanslate.runner.world import World
 
-CENSORED = "the output has been hidden: the step says no_log"
-
 
 @dataclass
 class Asked:

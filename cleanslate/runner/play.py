@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class BatchRun:
     """Runs a play for one batch; it is both the programs' plan and the strategies' executor."""
 
-    def __init__(self, world: World, scope: PlayScope, pool: ThreadPoolExecutor, failed_before: int) -> None:
+    def __init__(self, world: World, scope: PlayScope, pool: ThreadPoolExecutor) -> None:
         self.world = world
         self.scope = scope
         self.play: Play = scope.play
@@ -37,7 +37,6 @@ class BatchRun:
         self.play_ended = False
         self.batch_ended = False
         self.results: list[Result] = []
-        self._failed_before = failed_before
         self._lock = threading.RLock()
         self._includes: dict[tuple[Any, ...], Any] = {}
         self._started_at = world.settings.start_at is None

@@ -193,7 +193,7 @@ def _run_play(run: _Run, index: int, play: Play) -> None:
     for batch in _batches(world, scope, _ordered(play, hosts)):
         scope.batch = batch
         before = {name for name in batch if not world.variables.state(name).active}
-        batch_run = BatchRun(world, scope, run.pool, len(before))
+        batch_run = BatchRun(world, scope, run.pool)
         _run_batch(run, batch_run, batch)
         gone = [name for name in batch if not world.variables.state(name).active and name not in before]
         run.broken = run.broken or world.lease_lost or len(gone) == len(batch) or (bool(gone) and _breaks(batch_run))
