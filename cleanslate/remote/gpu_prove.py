@@ -20,10 +20,21 @@ _ERRORS = {
 }
 
 
-def allocate(call, size, count, seconds):
-    """Try it on every GPU that CUDA shows, each within `seconds`."""
+def allocate_on(call, size, uuids, seconds):
+    """Try it on each of these GPUs and MIG instances by itself, in a child that sees nothing else."""
     found = []
-    with probe.Probe(call, lambda say: _try_all(say, size)) as child:
+    for index, uuid in enumerate(uuids):
+        told = allocate(call, size, 1, seconds, uuid)
+        found += [dict(each, index=index, uuid=uuid) for each in told["gpus"]]
+        if told["failed"]:
+            return {"gpus": found, "failed": dict(told["failed"], text="%s: %s" % (uuid, told["failed"]["text"]))}
+    return {"gpus": found, "failed": None}
+
+
+def allocate(call, size, count, seconds, only=None):
+    """Try it on every GPU that CUDA shows, each within `seconds`; or only on the one with this UUID."""
+    found = []
+    with probe.Probe(call, lambda say: _try_all(say, size, only)) as child:
         try:
             head = child.next(seconds)
             if head["failed"]:
@@ -40,9 +51,11 @@ def allocate(call, size, count, seconds):
     return {"gpus": found, "failed": failed}
 
 
-def _try_all(say, size):
+def _try_all(say, size, only):
     # Every GPU, in the order of the bus, whatever the caller's environment hides from a server.
     os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+    if only is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = only
     os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     try:
         cuda = ctypes.CDLL("libcuda.so.1")

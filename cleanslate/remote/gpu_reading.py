@@ -11,6 +11,9 @@ class Wanted:
 
     count: how many GPUs there must be (None: at least one). uuids, bus_ids: exactly which. baselines: {uuid, bus id or
     index: MiB} of a known-clean machine. gpus: limits the memory check to these (index, UUID or bus id).
+
+    Of a GPU that is divided (MIG) each instance is held to the limit by itself, and can be named wherever a GPU can: by
+    its UUID, or by the GPU's index and its number there (`0:2`). instances: how many there must be in all.
     """
 
     def __init__(
@@ -23,6 +26,7 @@ class Wanted:
         baselines=None,
         slack_mib=16,
         gpus=None,
+        instances=None,
     ):
         self.count = count
         self.uuids = list(uuids or ())
@@ -32,9 +36,10 @@ class Wanted:
         self.baselines = {name_key(key): value for key, value in (baselines or {}).items()}
         self.slack_mib = slack_mib
         self.gpus = None if gpus is None else {name_key(each) for each in gpus}
+        self.instances = instances
 
     def limit(self, gpu):
-        """The most MiB that this GPU may use; None when it is a share of a total that nobody knows."""
+        """The most MiB that a GPU, or an instance, may use; None when it is a share of a total that nobody knows."""
         if self.used_mib is not None:
             return self.used_mib
         if self.used_percent is not None:
@@ -43,8 +48,13 @@ class Wanted:
         return (known[0] if known else 0) + self.slack_mib
 
     def concerns(self, gpu):
-        """Whether this GPU's memory is checked."""
+        """Whether this GPU's memory is checked, that of all its instances included."""
         return self.gpus is None or bool(self.gpus & set(names(gpu)))
+
+    def concerned(self, gpu):
+        """The instances of a divided GPU whose memory is checked."""
+        parts = gpu.get("instances") or ()
+        return [part for part in parts if self.concerns(gpu) or self.gpus & set(names(part))]
 
 
 def plain_bus_id(bus_id):
@@ -60,8 +70,8 @@ def name_key(name):
 
 
 def names(gpu):
-    """All the names of a GPU: index, UUID, bus id."""
-    found = [str(gpu["index"])]
+    """All the names of a GPU: index, UUID, bus id; of an instance: `0:2`, UUID."""
+    found = [gpu["name"] if "gpu_instance" in gpu else str(gpu["index"])]
     if gpu.get("uuid"):
         found.append(gpu["uuid"].lower())
     if gpu.get("bus_id"):
@@ -73,6 +83,7 @@ def judge(reading, wanted, held=None):
     """What is wrong with a reading, as [{kind, gpu, text, lasting}]; empty: all that was asserted holds.
 
     kind: failed (the query), count, missing, extra, fault (of a GPU), unknown, memory. lasting: waiting cannot help.
+    A problem of a MIG instance also has `instance`, its name.
     held: for GPUs whose memory is the machine's own, {index: whether any process holds it}.
     """
     if reading["failed"]:
@@ -81,8 +92,9 @@ def judge(reading, wanted, held=None):
         return [_problem("failed", None, fault["text"], lasting)]
     found = _which(reading["gpus"], wanted)
     for gpu in reading["gpus"]:
-        if wanted.concerns(gpu):
-            found += _memory(gpu, wanted, held or {})
+        parts = wanted.concerned(gpu)
+        if parts or wanted.concerns(gpu):
+            found += _memory(gpu, parts, wanted, held or {})
     return found
 
 
@@ -93,32 +105,57 @@ def _which(gpus, wanted):
         found.append(_problem("count", None, "%d GPUs, not %d: %s" % (len(gpus), wanted.count, _listed(gpus)), True))
     elif not gpus and wanted.count is None:
         found.append(_problem("count", None, "no GPU at all", True))
-    present = {name for gpu in gpus for name in names(gpu)}
+    parts = [part for gpu in gpus for part in gpu.get("instances") or ()]
+    if wanted.instances is not None and len(parts) != wanted.instances:
+        listed = ", ".join(part["name"] for part in parts) or "none"
+        found.append(
+            _problem("count", None, "%d MIG instances, not %d: %s" % (len(parts), wanted.instances, listed), True)
+        )
+    present = {name for each in [*gpus, *parts] for name in names(each)}
     named = {*wanted.uuids, *wanted.bus_ids, *(wanted.gpus or ())}
     absent = sorted(name for name in named if name.lower() not in present)
     found += [_problem("missing", None, "GPU %s is not there" % name, True) for name in absent]
     for gpu in gpus:
-        others = wanted.uuids and (gpu["uuid"] or "").lower() not in [uuid.lower() for uuid in wanted.uuids]
-        if others or (wanted.bus_ids and plain_bus_id(gpu["bus_id"]) not in wanted.bus_ids):
-            found.append(_problem("extra", gpu, "GPU %s is not one of those named" % label(gpu), True))
+        found += _extra(gpu, wanted)
     return found
 
 
-def _memory(gpu, wanted, held):
+def _extra(gpu, wanted):
+    """What is there although only others are named: a GPU, or of a GPU of which instances are named the rest."""
+    uuids = {uuid.lower() for uuid in wanted.uuids}
+    parts = gpu.get("instances") or ()
+    mine = [part for part in parts if (part["uuid"] or "").lower() in uuids]
+    others = uuids and not mine and (gpu["uuid"] or "").lower() not in uuids
+    if others or (wanted.bus_ids and plain_bus_id(gpu["bus_id"]) not in wanted.bus_ids):
+        return [_problem("extra", gpu, "GPU %s is not one of those named" % label(gpu), True)]
+    strangers = [part for part in parts if mine and part not in mine]
+    return [_problem("extra", gpu, "MIG %s is not one of those named" % label(part), True, part) for part in strangers]
+
+
+def _memory(gpu, parts, wanted, held):
     fault = gpu["failed"] or gpu_faults.of_recovery(gpu.get("recovery"))
     if fault:
         return [_problem("fault", gpu, "GPU %s: %s" % (label(gpu), fault["text"]), fault["verdict"] is not None)]
     if gpu.get("coherent"):
         return _coherent(gpu, held.get(gpu["index"]))
-    if gpu["used_mib"] is None:
-        reason = gpu["unknown"] or "no value"
-        return [_problem("unknown", gpu, "unknown for GPU %d: %s" % (gpu["index"], reason), reason.lower() in _LASTING)]
-    limit = wanted.limit(gpu)
+    if parts:
+        return [problem for part in parts for problem in _full(gpu, part, wanted)]
+    return _full(gpu, None, wanted)
+
+
+def _full(gpu, part, wanted):
+    """Whether a GPU, or one instance of it, uses more than it may; never passed without a number."""
+    it = part or gpu
+    name = "MIG " + part["name"] if part else "GPU %d" % gpu["index"]
+    if it["used_mib"] is None:
+        reason = it["unknown"] or "no value"
+        return [_problem("unknown", gpu, "unknown for %s: %s" % (name, reason), reason.lower() in _LASTING, part)]
+    limit = wanted.limit(it)
     if limit is None:
-        return [_problem("unknown", gpu, "unknown for GPU %d: its total memory is not told" % gpu["index"], True)]
-    if gpu["used_mib"] > limit:
-        text = "GPU %d uses %d MiB, more than %g" % (gpu["index"], gpu["used_mib"], limit)
-        return [dict(_problem("memory", gpu, text, False), used_mib=gpu["used_mib"], limit_mib=limit)]
+        return [_problem("unknown", gpu, "unknown for %s: its total memory is not told" % name, True, part)]
+    if it["used_mib"] > limit:
+        text = "%s uses %d MiB, more than %g" % (name, it["used_mib"], limit)
+        return [dict(_problem("memory", gpu, text, False, part), used_mib=it["used_mib"], limit_mib=limit)]
     return []
 
 
@@ -130,8 +167,9 @@ def _coherent(gpu, held):
     return [_problem("memory", gpu, "GPU %d is held by a process" % gpu["index"], False)] if held else []
 
 
-def _problem(kind, gpu, text, lasting):
-    return {"kind": kind, "gpu": None if gpu is None else gpu["index"], "text": text, "lasting": lasting}
+def _problem(kind, gpu, text, lasting, part=None):
+    found = {"kind": kind, "gpu": None if gpu is None else gpu["index"], "text": text, "lasting": lasting}
+    return dict(found, instance=part["name"], gpu_instance=part["gpu_instance"]) if part else found
 
 
 def _listed(gpus):
@@ -139,7 +177,9 @@ def _listed(gpus):
 
 
 def label(gpu):
-    """A GPU as people read it: its index, and its bus id where it is known."""
+    """A GPU as people read it: its index, and its bus id where it is known; an instance: `0:2`, and its UUID."""
+    if "gpu_instance" in gpu:
+        return "%s (%s)" % (gpu["name"], gpu["uuid"])
     return "%d (%s)" % (gpu["index"], plain_bus_id(gpu["bus_id"])) if gpu.get("bus_id") else str(gpu["index"])
 
 

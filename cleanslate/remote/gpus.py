@@ -73,14 +73,17 @@ def wait(call, seconds=0.0, source="auto", first=FIRST, following=NEXT, kernel_l
 
 
 @changes
-def prove(call, mib=1024, count=None, seconds=60.0):
+def prove(call, mib=1024, count=None, seconds=60.0, uuids=None):
     """Really allocate so much on every GPU, through libcuda in a child, and free it again.
 
+    uuids: ask for these one by one instead. CUDA shows a process no more than one instance of a divided GPU.
     Gives {gpus: [{uuid, bus_id, ok, text, seconds}], failed}. Its context costs about 500 MiB more while it lives.
     """
     hanging = probe.stuck()
     if hanging:
         return {"gpus": [], "failed": gpu_faults.fault("hung", "an earlier question to the driver still hangs")}
+    if uuids is not None:
+        return gpu_prove.allocate_on(call, mib << 20, uuids, seconds)
     return gpu_prove.allocate(call, mib << 20, count, seconds)
 
 
@@ -106,14 +109,30 @@ def _explain(call, source, reading, problems, kernel_log):
     """Who holds what is too much, and what the kernel log says."""
     log = gpu_log.signs(_LOG_SECONDS, kernel_log)
     found = {"log": log, "verdict": verdict(reading, log["signs"])}
-    over = {problem["gpu"] for problem in problems if problem["kind"] == "memory"}
+    over = [problem for problem in problems if problem["kind"] == "memory"]
     if not over:
         return found
     with Source(call, source, processes_too=True, once=True, first=NEXT) as reader:
         again = reader.read()
     who = _who(Holders(again if not again["failed"] else reading))
-    who["holders"] = [each for each in who["holders"] if each["holds"] and over & set(each["gpus"])]
+    elsewhere = _elsewhere(again, over)
+    full = {problem["gpu"] for problem in over}
+    who["holders"] = [
+        each for each in who["holders"] if each["holds"] and full & set(each["gpus"]) and each["pid"] not in elsewhere
+    ]
     found.update(who)
+    return found
+
+
+def _elsewhere(reading, problems):
+    """Pids that the driver places on other instances of the divided GPUs in trouble."""
+    full = {(problem["gpu"], problem.get("gpu_instance")) for problem in problems}
+    found = set()
+    for gpu in reading["gpus"]:
+        for each in gpu.get("processes") or ():
+            placed = each.get("gpu_instance")
+            if placed is not None and (gpu["index"], placed) not in full and (gpu["index"], None) not in full:
+                found.add(each["pid"])
     return found
 
 
@@ -153,14 +172,16 @@ class _Teller:
 
     def tell(self, reading, problems):
         now = time.monotonic()
-        over = {problem["gpu"] for problem in problems}
+        over = {problem.get("instance", problem["gpu"]) for problem in problems}
         used = [(gpu["index"], gpu["used_mib"]) for gpu in reading["gpus"] if gpu["index"] in over]
+        parts = [part for gpu in reading["gpus"] for part in gpu.get("instances") or ()]
+        used += [(part["name"], part["used_mib"]) for part in parts if part["name"] in over]
         if used == self.told and now - self.told_at < _TELL:
             return
         if now - self.told_at < 0.05:
             return
         self.told, self.told_at = used, now
-        shown = ", ".join("GPU %d %s MiB" % (index, "?" if mib is None else mib) for index, mib in used[:8])
+        shown = ", ".join("GPU %s %s MiB" % (index, "?" if mib is None else mib) for index, mib in used[:8])
         text = shown or problems[0]["text"]
         self.call.progress(
             text="%s (%.1f s of %g s)" % (text, now - self.began, self.within),

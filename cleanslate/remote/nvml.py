@@ -11,6 +11,8 @@ from cleanslate.remote import gpu_faults, processes
 
 MIB = 1 << 20
 _COHERENT = re.compile(r"\bG[BH]\d+", re.IGNORECASE)
+_NO_INSTANCE = 0xFFFFFFFF
+_NOTHING = {"used_mib": None, "used_bytes": None, "total_mib": None, "reserved_mib": None}
 _FABRIC = {1: "not started", 2: "in progress", 3: "completed"}
 _RECOVERY = {
     1: "reset",
@@ -106,7 +108,7 @@ class Reader:
 
     def _read(self, device, processes_too, memory_only):
         told = dict(device["told"])
-        told.update({"used_mib": None, "used_bytes": None, "total_mib": None, "reserved_mib": None, "unknown": None})
+        told.update(_NOTHING, unknown=None)
         if told["failed"]:
             return told
         try:
@@ -114,14 +116,14 @@ class Reader:
             if not memory_only:
                 self._load(device["handle"], told)
             if processes_too:
-                told["processes"] = self._processes(device["handle"])
+                told["processes"] = self._processes(device["handle"], bool(told["instances"]))
         except self.nvml.NVMLError as error:
             told["failed"] = gpu_faults.of_nvml(error.value, str(error))
         return told
 
     def _memory(self, handle, told):
         """Put the GPU's memory into `told`; of a GPU that is divided and closed to us, that of the parts we may see."""
-        told["instances"] = self._instances(handle) if told.get("mig") else []
+        told["instances"] = self._instances(handle, told["index"]) if told.get("mig") else []
         try:
             _put(self._version_2(handle), told)
         except self.nvml.NVMLError as error:
@@ -130,8 +132,8 @@ class Reader:
                 raise
             parts = told["instances"]
             if fault["kind"] == "permission" and parts and all(each["used_bytes"] is not None for each in parts):
-                sums = {key: sum(each[key] for each in parts) for key in ("total", "used_bytes", "reserved")}
-                _put((sums["total"], sums["used_bytes"], sums["reserved"]), told)
+                sums = [sum(each[key] for each in parts) for key in ("total_bytes", "used_bytes", "reserved_bytes")]
+                _put(tuple(sums), told)
                 told["parts_only"] = True
             else:
                 told["unknown"] = fault["text"]
@@ -144,18 +146,42 @@ class Reader:
             used = max(0, used - found.reserved)
         return found.total, used, found.reserved
 
-    def _instances(self, handle):
-        """The MIG instances that can be seen from here, with their memory."""
+    def _instances(self, handle, index):
+        """The MIG instances that can be seen from here, each with its memory as a GPU has it.
+
+        Each is {name, uuid, mig, gpu_instance, compute_instance, profile, used_mib, ..., unknown}. `name` is the GPU's
+        index and the instance's number on it (`0:2`), as NVIDIA's container toolkit writes it; `profile` is `1g.18gb`.
+        """
         found = []
         for number in range(self._ask(self.nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0):
             part = self._ask(self.nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, number)
-            if part is None:
-                continue
-            memory = self._ask(self._version_2, part)
-            total, used, reserved = memory or (None, None, None)
-            uuid = self._ask(self.nvml.nvmlDeviceGetUUID, part)
-            found.append({"uuid": uuid, "used_bytes": used, "total": total, "reserved": reserved})
+            if part is not None:
+                found.append(self._instance(part, "%d:%d" % (index, number), number))
         return found
+
+    def _instance(self, part, name, number):
+        nvml = self.nvml
+        told = {
+            "name": name,
+            "uuid": self._ask(nvml.nvmlDeviceGetUUID, part),
+            "mig": number,
+            "gpu_instance": self._ask(nvml.nvmlDeviceGetGpuInstanceId, part),
+            "compute_instance": self._ask(nvml.nvmlDeviceGetComputeInstanceId, part),
+            "profile": (self._ask(nvml.nvmlDeviceGetName, part) or "").rpartition("MIG ")[2] or None,
+            "unknown": None,
+        }
+        told.update(_NOTHING)
+        try:
+            memory = self._version_2(part)
+        except nvml.NVMLError as error:
+            fault = gpu_faults.of_nvml(error.value, str(error))
+            if fault["kind"] in gpu_faults.DEVICE_FAULTS:
+                raise
+            told["unknown"] = fault["text"]
+            return told
+        _put(memory, told)
+        told.update({"total_bytes": memory[0], "reserved_bytes": memory[2]})
+        return told
 
     def _load(self, handle, told):
         rates = self._ask(self.nvml.nvmlDeviceGetUtilizationRates, handle)
@@ -163,8 +189,11 @@ class Reader:
         told["utilization"] = rates.gpu if rates else None
         told["power_w"] = round(power / 1000.0, 1) if power is not None else None
 
-    def _processes(self, handle):
-        """What the driver says who holds memory: [{pid, used_mib}], pids as this PID namespace numbers them."""
+    def _processes(self, handle, divided=False):
+        """What the driver says who holds memory: [{pid, used_mib}], pids as this PID namespace numbers them; or None.
+
+        Of a divided GPU each has `gpu_instance` too, the number of the instance that it runs on.
+        """
         found = {}
         for name in ("Compute", "Graphics", "MPSCompute"):
             for version in ("_v3", "_v2"):
@@ -172,9 +201,14 @@ class Reader:
                 listed = self._ask(ask, handle) if ask else None
                 if listed is not None:
                     break
+            if listed is None and name == "Compute":
+                return None  # not told, which is not "nobody": of a divided GPU only the privileged are
             for each in listed or ():
                 used = each.usedGpuMemory
                 found[each.pid] = {"pid": each.pid, "used_mib": None if used is None else used // MIB}
+                if divided:
+                    instance = getattr(each, "gpuInstanceId", _NO_INSTANCE)
+                    found[each.pid]["gpu_instance"] = None if instance == _NO_INSTANCE else instance
         return list(found.values())
 
 

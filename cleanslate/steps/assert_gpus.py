@@ -44,11 +44,14 @@ class Arguments(StepArguments):
     count: int | None = Field(default=None, ge=0)
     """How many GPUs there must be. Without it at least one: a GPU that is missing prints no line, and is not empty."""
     uuids: Words = Field(default_factory=list)
-    """Exactly these GPUs, by UUID."""
+    """Exactly these GPUs, by UUID. Where UUIDs of MIG instances are named, exactly these instances of their GPU."""
     bus_ids: Words = Field(default_factory=list)
     """Exactly these GPUs, by PCI bus id (`0000:01:00.0`)."""
+    instances: int | None = Field(default=None, ge=0)
+    """How many MIG instances there must be on all GPUs together."""
     gpus: list[Text] | None = None
-    """Limits the memory check to these: indices, UUIDs or bus ids."""
+    """Limits the memory check to these: indices, UUIDs or bus ids; MIG instances by UUID or as `0:2`, which is the
+    third of GPU 0."""
     used_mib: Mebibytes | None = Field(default=None, ge=0)
     """The most that each may use; 0 is strictly empty."""
     used_percent: float | None = Field(default=None, ge=0, le=100)
@@ -97,6 +100,7 @@ def _wanted(args: Arguments) -> dict[str, Any]:
         "baselines": args.baselines,
         "slack_mib": args.slack_mib,
         "gpus": args.gpus,
+        "instances": args.instances,
     }
     return {"seconds": args.within, "source": args.source, **limits}
 
@@ -131,20 +135,20 @@ def _failure(answer: Mapping[str, Any], data: dict[str, Any], args: Arguments) -
 
 def _words(problems: Sequence[Mapping[str, Any]], args: Arguments) -> str:
     """All problems in one sentence; GPUs that are too full, or unknown, are told together."""
-    unknown: dict[str, list[int]] = {}
+    unknown: dict[str, list[str]] = {}
     full: dict[float, list[Mapping[str, Any]]] = {}
     said: list[str] = []
     for problem in problems:
         if problem["kind"] == "unknown":
-            unknown.setdefault(problem["text"].partition(": ")[2], []).append(problem["gpu"])
+            unknown.setdefault(problem["text"].partition(": ")[2], []).append(_name(problem))
         elif "limit_mib" in problem:
             full.setdefault(problem["limit_mib"], []).append(problem)
         else:
             said.append(problem["text"])
     said += [_full(limit, group) for limit, group in full.items()]
     if unknown:
-        indices = sorted(index for group in unknown.values() for index in group)
-        said.append(f"unknown for GPU {_and(indices)} ({', '.join(unknown)})")
+        names = sorted((name for group in unknown.values() for name in group), key=_in_order)
+        said.append(f"unknown for GPU {_and(names)} ({', '.join(unknown)})")
     after = (
         f" after {args.within:g} s" if args.within and any(problem["kind"] == "memory" for problem in problems) else ""
     )
@@ -154,12 +158,21 @@ def _words(problems: Sequence[Mapping[str, Any]], args: Arguments) -> str:
 def _full(limit: float, group: Sequence[Mapping[str, Any]]) -> str:
     if len(group) == 1:
         return str(group[0]["text"])
-    used = ", ".join(f"GPU {problem['gpu']} {problem['used_mib']}" for problem in group)
-    return f"{len(group)} GPUs use more than {limit:g} MiB: {used}"
+    used = ", ".join(f"GPU {_name(problem)} {problem['used_mib']}" for problem in group)
+    what = "MIG instances" if all("instance" in problem for problem in group) else "GPUs"
+    return f"{len(group)} {what} use more than {limit:g} MiB: {used}"
 
 
-def _and(indices: Sequence[int]) -> str:
-    words = [str(index) for index in indices]
+def _name(problem: Mapping[str, Any]) -> str:
+    """The GPU that a problem is about, by its index, or the instance as `0:2`."""
+    return str(problem.get("instance", problem["gpu"]))
+
+
+def _in_order(name: str) -> list[int]:
+    return [int(number) for number in name.split(":")]
+
+
+def _and(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
@@ -207,7 +220,7 @@ def _prove(args: Arguments, data: dict[str, Any]) -> Behaviour:
     answer = yield Change(
         summary=f"allocate {args.prove:g} MiB on each GPU and free it",
         call="gpus.prove",
-        arguments={"mib": int(args.prove), "count": data["count"]},
+        arguments={"mib": int(args.prove), "count": data["count"], "uuids": _one_by_one(data)},
         predicted={"gpus": [], "failed": None},
         deadline=60.0 + 30.0 * data["count"],
         alters=False,
@@ -219,9 +232,20 @@ def _prove(args: Arguments, data: dict[str, Any]) -> Behaviour:
         raise GpuWedged(fault["text"], fix=fault["fix"], data=data)
     if fault or bad:
         said = [fault["text"]] if fault else []
-        said += [f"GPU {gpu['index']} ({gpu['bus_id']}): {gpu['text']}" for gpu in bad]
+        said += [f"{gpu.get('uuid') or _by_bus(gpu)}: {gpu['text']}" for gpu in bad]
         raise StepFailed("; ".join(said), fix="the number says empty and the memory cannot be had", data=data)
     return Outcome()
+
+
+def _by_bus(gpu: Mapping[str, Any]) -> str:
+    return f"GPU {gpu['index']} ({gpu['bus_id']})"
+
+
+def _one_by_one(data: Mapping[str, Any]) -> list[str] | None:
+    """The UUIDs to prove one by one: where a GPU is divided, a process sees no more than one of the instances."""
+    if not any(gpu.get("instances") for gpu in data["gpus"]):
+        return None
+    return [part["uuid"] for gpu in data["gpus"] for part in gpu.get("instances") or [gpu]]
 
 
 STEP = StepType(
@@ -244,6 +268,10 @@ what the driver reserves, or nvidia-smi's `memory.used`; version 1 counts 600 Mi
 Without `used_mib` and `used_percent` each GPU may use its baseline and `slack_mib`. That default holds on machines
 where idle is 4 or 9 MiB, and still notices the smallest program. On GPUs whose memory is part of the machine's (Grace)
 numbers mean nothing after a process has ended, so there the holders decide.
+
+Of a GPU that is divided (MIG) each instance that can be seen is held to the limit by itself, and can be named in
+`gpus`, `uuids` and `baselines`; the GPU's own number, which holds what the division takes, counts where no instance is
+seen. nvidia-smi's fields do not tell of instances: there only the whole GPU's number is known.
 
 Asking the driver happens in a child that is given up when it does not answer; a driver that hangs, a lost GPU, or one
 that wants a reset is the verdict *wedged* (exit 6) with what to do.

@@ -31,7 +31,7 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
     data = {
         "gpus": gpus,
         "count": len(gpus),
-        "baselines": {gpu["uuid"]: gpu["used_mib"] for gpu in gpus if gpu["used_mib"] is not None and gpu["uuid"]},
+        "baselines": _baselines(gpus),
         "source": found["source"],
         "how": found["how"],
         "driver": found["driver"],
@@ -48,6 +48,12 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
         "msg": _words(found["failed"], gpus),
     }
     return Outcome(data, changed=False)
+
+
+def _baselines(gpus: list[dict[str, Any]]) -> dict[str, int]:
+    """UUID to used MiB, of GPUs and of MIG instances; only of those that have both."""
+    every = [each for gpu in gpus for each in (gpu, *(gpu.get("instances") or ()))]
+    return {each["uuid"]: each["used_mib"] for each in every if each["used_mib"] is not None and each["uuid"]}
 
 
 def _words(failed: dict[str, Any] | None, gpus: list[dict[str, Any]]) -> str:
@@ -78,12 +84,13 @@ STEP = StepType(
     notes="""\
 It never fails for what it finds: a GPU that cannot be read is told as such (`failed_to_read`, or `failed` and
 `unknown` of one GPU). On a machine known to be clean, its `baselines` are what `assert_gpus` takes under that name. In
-a container the driver's list of processes is empty, so holders outside of it are only seen on the hypervisor.
+a container the driver names the container's own processes and nobody else's: holders outside of it are only seen on the
+hypervisor.
 """,
     returns={
         "gpus": "each GPU: index, uuid, name, bus_id, used_mib, total_mib, utilization, power_w, mig, instances",
         "count": "how many there are",
-        "baselines": "UUID to used MiB, in the form that `assert_gpus` takes",
+        "baselines": "UUID to used MiB, of GPUs and MIG instances, in the form that `assert_gpus` takes",
         "driver": "the driver's version, as its library tells",
         "kernel_driver": "the version of the kernel module",
         "holders": "processes that hold GPU memory: pid, title, gpus, used_mib, container",

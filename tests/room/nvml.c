@@ -2,8 +2,9 @@
  *
  * The file named by FAKE_NVML is read anew at every call. Lines: `driver 580.1`, `init CODE`, `count N`, and for a GPU
  * `gpu I key value`: used reserved total (MiB), code (every call on it), memory CODE, mig 0|1, hang 1 (its memory call
- * never returns), recovery N, name TEXT, pids "PID:MIB,PID:MIB", minor N, part J used MIB, fabric N, counts_reserved 1 (`used`
- * holds the reserved part too), handle CODE. Version 1 of memory counts reserved as used, as the real one does.
+ * never returns), recovery N, name TEXT, pids "PID:MIB,PID:MIB" (or PID:MIB:INSTANCE), minor N, part J used MIB (there is
+ * a MIG instance J, whose number is J + 10), part J memory CODE, fabric N, counts_reserved 1 (`used` holds the reserved
+ * part too), handle CODE. Version 1 of memory counts reserved as used, as the real one does.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -67,6 +68,7 @@ int nvmlDeviceGetUUID(void *gpu, char *text, unsigned size) {
     return 0;
 }
 int nvmlDeviceGetName(void *gpu, char *text, unsigned size) {
+    if ((long)gpu >= 1000) { snprintf(text, size, "NVIDIA H200 MIG 1g.18gb"); return 0; }
     WHOLE(gpu);
     const char *name = fact(of_gpu((long)gpu - 1, "name"));
     snprintf(text, size, "%s", name ? name : "NVIDIA H200");
@@ -100,6 +102,9 @@ int nvmlDeviceGetMemoryInfo_v2(void *gpu, memory2_t *memory) {
     if (memory->version != 0x02000028) return 25;
     if ((long)gpu >= 1000) {
         char key[32];
+        snprintf(key, sizeof key, "part %ld memory", (long)gpu % 1000);
+        int refused = number(of_gpu((long)gpu / 1000 - 1, key), 0);
+        if (refused) return refused;
         snprintf(key, sizeof key, "part %ld used", (long)gpu % 1000);
         u64 used = number(of_gpu((long)gpu / 1000 - 1, key), 0);
         memory->total = 16384 * MIB; memory->reserved = 0; memory->used = used * MIB; memory->free = memory->total - memory->used;
@@ -123,6 +128,8 @@ int nvmlDeviceGetMigDeviceHandleByIndex(void *gpu, unsigned index, void **part) 
     *part = (void *)((long)gpu * 1000 + index);
     return 0;
 }
+int nvmlDeviceGetGpuInstanceId(void *part, unsigned *id) { *id = (long)part % 1000 + 10; return 0; }
+int nvmlDeviceGetComputeInstanceId(void *part, unsigned *id) { (void)part; *id = 0; return 0; }
 int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *room, process_t *found) {
     WHOLE(gpu);
     const char *text = fact(of_gpu((long)gpu - 1, "pids"));
@@ -133,7 +140,8 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *gpu, unsigned *room, process_t
         if (!found || count >= *room) continue;
         memset(&found[count], 0, sizeof *found);
         found[count].pid = strtoul(word, &word, 10);
-        found[count].used = strtoull(word + 1, NULL, 10) * MIB;
+        found[count].used = strtoull(word + 1, &word, 10) * MIB;
+        found[count].gi = *word == ':' ? strtoul(word + 1, NULL, 10) : 0xFFFFFFFF;
     }
     int short_ = count > *room;
     *room = count;

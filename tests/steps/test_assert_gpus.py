@@ -52,7 +52,7 @@ def test_a_driver_that_counts_the_reserved_part_as_used_reads_the_same(gpu_room)
         (["init 999"], {"count": 0}, "Unknown Error"),
         (["init 17"], {"count": 0}, "The operating system has blocked the request"),
         (["count 1", "gpu 0 name NVIDIA GH200 480GB"], {}, "its holders cannot be seen here"),
-        (["count 1", "gpu 0 mig 1", "gpu 0 memory 4", "gpu 0 part 2 used 50"], {}, "GPU 0 uses 50 MiB, more than 16"),
+        (["count 1", "gpu 0 mig 1", "gpu 0 memory 4", "gpu 0 part 2 used 50"], {}, "MIG 0:2 uses 50 MiB, more than 16"),
     ],
 )
 def test_whatever_is_not_an_empty_gpu_fails_with_its_name(gpu_room, facts, arguments, message):
