@@ -5,18 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cleanslate.errors import CleanslateError
-from cleanslate.model import Keywords, Node, Play, Result, Role, SourceMap, SourceText, Status, Step, walk
-from cleanslate.playbook import inherited_by_include, load_role, load_tasks_file, selected, tasks_file_places
-from cleanslate.runner.execute import Asked, Done, StepRun, lost_lease
+from cleanslate.model import Keywords, Node, Play, Result, Role, Step, walk
+from cleanslate.runner.choice import Choice
+from cleanslate.runner.execute import StepRun
+from cleanslate.runner.gathering import gather_step, wants_facts
+from cleanslate.runner.includes import Includes
+from cleanslate.runner.outcome import Asked, Done, lost_lease
 from cleanslate.runner.past import digest_of
-from cleanslate.runner.program import Handler, HostFailed, HostProgram, Section, Work
+from cleanslate.runner.program import Handler, HostProgram, Section, Work
+from cleanslate.runner.roles import all_roles
 from cleanslate.runner.variables import Frame, PlayScope, load_vars_files
 from cleanslate.runner.world import CENSORED, World, diffs_of
-from cleanslate.steps.contract import AddHost, IncludeRole, IncludeTasks, SetFacts, as_flag
+from cleanslate.steps.contract import AddHost, SetFacts, as_flag
 from cleanslate.steps.registry import step_type
 
 if TYPE_CHECKING:
@@ -38,14 +41,11 @@ class BatchRun:
         self.batch_ended = False
         self.results: list[Result] = []
         self._lock = threading.RLock()
-        self._includes: dict[tuple[Any, ...], Any] = {}
-        self._started_at = world.settings.start_at is None
-        self._confirmations: dict[int, bool] = {}
-        self._confirm_no_more = False
+        self._choice = Choice(world, scope)
+        self._includes = Includes(world, scope, lambda role: self._add_handlers(role.handlers, role))
         for name in scope.batch:
             scope.files[name] = load_vars_files(scope, name, world.variables)
-        roles = list(_all_roles(self.play.roles))
-        for role in roles:
+        for role in all_roles(self.play.roles):
             self._add_handlers(role.handlers, role)
         self._add_handlers(self.play.handlers, None)
 
@@ -61,7 +61,7 @@ class BatchRun:
         return bool(value)
 
     def _sections(self) -> list[Section]:
-        sections = [Section("gather", (gather_step(self.play),))] if wants_facts(self.play, self.world) else []
+        sections = [Section("gather", (gather_step(self.play),))] if wants_facts(self.play) else []
         if self.play.pre_tasks:
             sections.append(Section("pre_tasks", self.play.pre_tasks))
         sections.append(Section("tasks", self.play.tasks, self.play.roles))
@@ -86,133 +86,18 @@ class BatchRun:
             self.handlers.append(Handler(node, frozenset(names), len(self.handlers), group))
 
     def selected(self, step: Step) -> bool:
-        """Whether --tags, --skip-tags and --start-at-task let a step run."""
-        settings = self.world.settings
-        if not self._started_at:
-            if not _matches_start(step, settings.start_at or ""):
-                return False
-            self._started_at = True
-        return selected(self._tags(step), settings.tags, settings.skip_tags) and self._confirmed(step)
-
-    def _tags(self, step: Step) -> list[str]:
-        """The step's tags; a tag may be a template, of text or of a list."""
-        found: list[str] = []
-        for tag in step.keywords.tags:
-            if "{" not in tag:
-                found.append(tag)
-                continue
-            variables = self.world.variables.of_step(self.scope.batch[0], self.scope, step, Frame())
-            rendered = self.world.variables.renderer(step).render(SourceText(tag, step.origin), variables)
-            found += [str(one) for one in rendered] if isinstance(rendered, list) else str(rendered).split(",")
-        return found
-
-    def _confirmed(self, step: Step) -> bool:
-        """--step: ask once for each step; `c` goes on without asking again."""
-        settings = self.world.settings
-        if not settings.confirm_steps or settings.ask is None:
-            return True
-        with self._lock:
-            if id(step) not in self._confirmations:
-                answer = "y"
-                if not self._confirm_no_more:
-                    answer = (settings.ask(f"Run step {step.title}? (N)o/(y)es/(c)ontinue", True, None) or "n").lower()
-                self._confirm_no_more = self._confirm_no_more or answer.startswith("c")
-                self._confirmations[id(step)] = answer[:1] in ("y", "c")
-            return self._confirmations[id(step)]
+        """Whether --tags, --skip-tags, --start-at-task and --step let a step run."""
+        return self._choice.selected(step)
 
     # ------------------------------------------------------------------ includes and meta
 
     def include_tasks(self, step: Step, asked: Asked, frame: Frame, *, handler: bool) -> tuple[tuple[Node, ...], Frame]:
         """Load an included file; all hosts that include it here get the same steps, so that they run together."""
-        flow = asked.flow
-        assert isinstance(flow, IncludeTasks)
-        here = frame.folder / "main.yml" if frame.folder else Path(step.origin.file)
-        folder = self.play.playbook.parent
-        places = [
-            *tasks_file_places(flow.file, file=Path(step.origin.file), role=step.role, playbook_dir=folder),
-            *tasks_file_places(flow.file, file=here, role=step.role, playbook_dir=folder),
-        ]
-        path = next((place for place in places if place.is_file()), None)
-        if path is None:
-            looked = ", ".join(dict.fromkeys(str(place.parent) for place in places))
-            raise HostFailed(_refusal(f'include_tasks: no file "{flow.file}"; looked in {looked}'), step)
-        self.world.settings.used(path)
-        key = (id(step), path, json_key(flow.apply))
-        nodes: tuple[Node, ...] = self._load_once(
-            key,
-            step,
-            lambda: load_tasks_file(
-                path,
-                play=self.play,
-                role=step.role,
-                inherit=inherited_by_include(step, flow.apply),
-                vault=self.world.settings.decrypt,
-                handlers=handler,
-                extra_vars=self.world.settings.extra_vars,
-            ),
-        )
-        return nodes, frame.below({**_include_vars(step), **asked.item}, path.parent)
+        return self._includes.tasks(step, asked, frame, handler=handler)
 
     def include_role(self, step: Step, asked: Asked, frame: Frame) -> tuple[Role, Frame]:
         """Load an included role; its handlers join the play's, and with `public` its variables do too."""
-        flow = asked.flow
-        assert isinstance(flow, IncludeRole)
-        key = (
-            id(step),
-            flow.name,
-            flow.tasks_from,
-            flow.vars_from,
-            flow.defaults_from,
-            flow.validate,
-            json_key(flow.apply),
-        )
-
-        def load() -> Role:
-            role = load_role(
-                flow.name,
-                playbook_dir=self.play.playbook.parent,
-                tasks_from=flow.tasks_from,
-                vars_from=flow.vars_from,
-                defaults_from=flow.defaults_from,
-                handlers_from=flow.handlers_from,
-                inherit=inherited_by_include(step, flow.apply),
-                play=self.play,
-                parent=step.role,
-                public=flow.public,
-                allow_duplicates=flow.allow_duplicates,
-                validate=flow.validate,
-                origin=step.origin,
-                vault=self.world.settings.decrypt,
-                extra_vars=self.world.settings.extra_vars,
-            )
-            for one in _all_roles((role,)):
-                self._add_handlers(one.handlers, one)
-                self._tell_of(one)
-            self.scope.role_names.append(role.name)
-            if flow.public:
-                self.scope.roles.append(role)
-            return role
-
-        role: Role = self._load_once(key, step, load)
-        return role, frame.below({**_include_vars(step), **asked.item})
-
-    def _tell_of(self, role: Role) -> None:
-        """The files of an included role take part, and so do its secrets."""
-        steps = [step.origin for step in walk((*role.tasks, *role.handlers))]
-        for origin in (role.defaults.origin, role.vars.origin, *steps):
-            if origin is not None:
-                self.world.settings.used(Path(origin.file))
-        for values in (role.defaults, role.vars):
-            self.world.variables.learn_secrets(values)
-
-    def _load_once(self, key: tuple[Any, ...], step: Step, load: Any) -> Any:
-        with self._lock:
-            if key not in self._includes:
-                try:
-                    self._includes[key] = load()
-                except CleanslateError as error:
-                    raise HostFailed(_refusal(str(error)), step) from None
-            return self._includes[key]
+        return self._includes.role(step, asked, frame)
 
     def end_play(self, scope: str) -> None:
         """Every host of the batch is done; `end_play` also skips the batches that follow."""
@@ -403,34 +288,6 @@ class BatchRun:
                 state.learn(facts)
 
 
-def wants_facts(play: Play, world: World) -> bool:
-    """Whether the play gathers facts: always unless it says no, as in Ansible; a host that has them keeps them."""
-    value = play.gather_facts
-    if isinstance(value, str):
-        from cleanslate.steps.contract import as_flag
-
-        value = as_flag(value)
-    return value is None or bool(value)
-
-
-def gather_step(play: Play) -> Step:
-    """The step that `gather_facts` stands for."""
-    args = SourceMap()
-    if play.gather_subset is not None:
-        args["gather_subset"] = play.gather_subset
-    words = Keywords(
-        tags=("always",),
-        become=play.keywords.become,
-        become_user=play.keywords.become_user,
-        become_method=play.keywords.become_method,
-        connection=play.keywords.connection,
-        remote_user=play.keywords.remote_user,
-        port=play.keywords.port,
-        environment=play.keywords.environment,
-    )
-    return Step("setup", args, words, play.origin, name=SourceText("Gathering Facts", play.origin))
-
-
 def add_host(world: World, asked: AddHost) -> None:
     """Add a host, or give one more groups and variables, for this play's `hostvars` and later plays' patterns."""
     from cleanslate.inventory import add_host as add
@@ -438,38 +295,3 @@ def add_host(world: World, asked: AddHost) -> None:
     add(world.variables.inventory, asked.name, asked.groups, asked.parents, asked.variables)
     world.variables.state(asked.name)
     world.variables.forget_inventory()
-
-
-def json_key(value: Any) -> str:
-    """A value as text that two equal values share."""
-    import json
-
-    return json.dumps(value, sort_keys=True, default=str)
-
-
-def _all_roles(roles: Sequence[Role]) -> list[Role]:
-    """Roles with their dependencies before them."""
-    found: list[Role] = []
-    for role in roles:
-        found += _all_roles(role.dependencies)
-        found.append(role)
-    return found
-
-
-def _include_vars(step: Step) -> dict[str, Any]:
-    """The `vars:` of an include step itself, without those around it: parameters for what it includes."""
-    own: dict[str, Any] = {}
-    for layer in step.keywords.vars[len(step.inherit.vars) :]:
-        own |= layer
-    return own
-
-
-def _refusal(message: str) -> Result:
-    return Result(Status.FAILED, {"failed": True, "changed": False, "msg": message})
-
-
-def _matches_start(step: Step, wanted: str) -> bool:
-    """--start-at-task takes a name or a pattern with wildcards."""
-    from fnmatch import fnmatchcase
-
-    return step.title == wanted or fnmatchcase(step.title, wanted)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from cleanslate.model import Block, Node, Result, Role, Status, Step
 from cleanslate.runner.bus import plain
-from cleanslate.runner.execute import Asked, Done, lost_lease
+from cleanslate.runner.outcome import Asked, Done, lost_lease
 from cleanslate.runner.state import HostState
 from cleanslate.runner.variables import Frame
 from cleanslate.steps.contract import IncludeRole, IncludeTasks, Meta

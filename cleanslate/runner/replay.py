@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cleanslate.errors import InputError
 from cleanslate.model import Result, Status, Step
 from cleanslate.redaction import MASK
-from cleanslate.runner.execute import Done
+from cleanslate.runner.outcome import Done
 from cleanslate.runner.past import Entry, HostPast, digest_of
 from cleanslate.steps.contract import SetFacts
 from cleanslate.steps.registry import step_type

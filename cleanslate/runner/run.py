@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import getpass
-import random
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from cleanslate.errors import InputError, LeaseHeld, RenderError
-from cleanslate.inventory import all_members, match_hosts
 from cleanslate.model import Inventory, Play, Playbook, Role
 from cleanslate.redaction import Secrets
+from cleanslate.runner.batches import batches, hosts_of, ordered
 from cleanslate.runner.bus import Bus, Listener
 from cleanslate.runner.past import digest_of, steps_of
-from cleanslate.runner.play import BatchRun, _all_roles
+from cleanslate.runner.play import BatchRun
 from cleanslate.runner.program import HostProgram
+from cleanslate.runner.roles import all_roles
 from cleanslate.runner.settings import RunSettings
+from cleanslate.runner.signals import stopping_on_signals
 from cleanslate.runner.state import RECAP_KEYS
 from cleanslate.runner.strategy import STRATEGIES, lanes_for
 from cleanslate.runner.variables import PlayScope, VariableWorld
@@ -98,7 +96,7 @@ def run_playbook(
     )
     exit_code, stopped_at = 1, None
     try:
-        with _signals(world), ThreadPoolExecutor(settings.forks, thread_name_prefix="cleanslate") as pool:
+        with stopping_on_signals(world), ThreadPoolExecutor(settings.forks, thread_name_prefix="cleanslate") as pool:
             run = _Run(world, playbook, pool)
             _take_leases(run)
             for index, play in enumerate(playbook.plays):
@@ -168,7 +166,7 @@ def _take_leases(run: _Run) -> None:
         return
     for play in run.playbook.plays[1:]:
         try:
-            hosts = _hosts_of(world, play, quiet=True)
+            hosts = hosts_of(world, play, quiet=True)
             world.leases.take(PlayScope(play, _visible_roles(play.roles), hosts_all=hosts), run.pool)
         except (InputError, RenderError):
             continue  # its hosts are not known before the plays in front of it have run
@@ -177,7 +175,7 @@ def _take_leases(run: _Run) -> None:
 def _run_play(run: _Run, index: int, play: Play) -> None:
     world = run.world
     world.variables.enter(play)
-    hosts = _hosts_of(world, play)
+    hosts = hosts_of(world, play)
     taking = [name for name in hosts if world.variables.state(name).active]
     world.bus.emit("play.started", play=index, name=str(play.name or play.hosts), hosts=taking, origin=str(play.origin))
     if not taking:
@@ -190,7 +188,7 @@ def _run_play(run: _Run, index: int, play: Play) -> None:
     world.scope = scope
     if world.leases is not None:
         world.leases.take(replace(scope, hosts_all=taking), run.pool)
-    for batch in _batches(world, scope, _ordered(play, hosts)):
+    for batch in batches(world, scope, ordered(play, hosts)):
         scope.batch = batch
         before = {name for name in batch if not world.variables.state(name).active}
         batch_run = BatchRun(world, scope, run.pool)
@@ -205,7 +203,7 @@ def _run_play(run: _Run, index: int, play: Play) -> None:
 def _learn_secrets(world: World, scope: PlayScope) -> None:
     """What stands under names that look secret in the play and in its roles is not shown anywhere."""
     world.variables.learn_secrets(scope.play.vars)
-    for role in (*_all_roles(scope.play.roles), *scope.play.imported_roles):
+    for role in (*all_roles(scope.play.roles), *scope.play.imported_roles):
         for values in (role.defaults, role.vars, role.params):
             world.variables.learn_secrets(values)
 
@@ -223,46 +221,8 @@ def _run_batch(run: _Run, batch_run: BatchRun, batch: Sequence[str]) -> None:
     STRATEGIES[batch_run.play.strategy](batch_run, lanes)
 
 
-def _hosts_of(world: World, play: Play, *, quiet: bool = False) -> list[str]:
-    """The hosts of a play in the inventory's order; those that take part no more count in batches too."""
-    pattern = play.hosts
-    from cleanslate.render import Variables, is_template
-
-    if is_template(pattern):
-        renderer = world.variables.renderer()
-        layers = [play.vars, world.settings.extra_vars, _play_magic(world)]
-        pattern = renderer.render(pattern, Variables(layers, renderer))
-    try:
-        names = match_hosts(pattern, world.variables.inventory, limit=world.settings.limit)
-    except InputError as error:
-        # What can be known before is refused before; this group was to be made by an earlier play, and was not.
-        if not quiet:
-            world.warning(error.what, play.origin)
-        return []
-    return names
-
-
-def _ordered(play: Play, hosts: Sequence[str]) -> list[str]:
-    """The hosts in the order that the play asks for."""
-    names = list(hosts)
-    if play.order in ("reverse_inventory",):
-        names.reverse()
-    elif play.order in ("sorted", "reverse_sorted"):
-        names.sort(reverse=play.order == "reverse_sorted")
-    elif play.order == "shuffle":
-        random.shuffle(names)
-    return names
-
-
-def _play_magic(world: World) -> dict[str, Any]:
-    """What a play's own `hosts:` may refer to: the groups, and every host's variables."""
-    from cleanslate.runner.variables import HostVars
-
-    return {"groups": all_members(world.variables.inventory), "hostvars": HostVars(world.variables)}
-
-
 def _visible_roles(roles: Sequence[Role]) -> list[Role]:
-    return [role for role in _all_roles(roles) if role.public]
+    return [role for role in all_roles(roles) if role.public]
 
 
 def _prompts(world: World, play: Play) -> dict[str, Any]:
@@ -289,57 +249,6 @@ def _prompts(world: World, play: Play) -> dict[str, Any]:
             world.secrets.add(answer)
         answers[name] = answer
     return answers
-
-
-def _batches(world: World, scope: PlayScope, hosts: list[str]) -> Iterator[list[str]]:
-    """Cut the hosts into `serial` batches: numbers, percentages, or a list of them whose last one repeats."""
-    serial = scope.play.serial
-    if serial is None:
-        yield hosts
-        return
-    rendered = world.variables.renderer().render(serial, world.variables.of_play(hosts[0], scope))
-    sizes = rendered if isinstance(rendered, list) else [rendered]
-    rest, number = list(hosts), 0
-    while rest:
-        size = _batch_size(sizes[min(number, len(sizes) - 1)], len(hosts))
-        yield rest[:size]
-        rest, number = rest[size:], number + 1
-
-
-def _batch_size(size: Any, total: int) -> int:
-    """The hosts of one batch; 0 means all, a percentage at least one."""
-    text = str(size).strip()
-    if text.endswith("%"):
-        return max(1, int(total * float(text[:-1]) / 100))
-    return int(float(text)) or total
-
-
-# --------------------------------------------------------------------------- signals
-
-
-@contextmanager
-def _signals(world: World) -> Iterator[None]:
-    """First Ctrl-C, SIGTERM or lost terminal: stop in order. Second: stop at once. `on_hangup: continue` goes on."""
-
-    def handle(number: int, _frame: FrameType | None) -> None:
-        if world.stop_requested.is_set():
-            raise KeyboardInterrupt
-        world.warning(f"stopping ({signal.Signals(number).name}); again to stop at once")
-        world.stop()
-
-    before = {}
-    goes_on = world.settings.on_hangup == "continue" or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # nohup
-    hangup = signal.SIG_IGN if goes_on else handle
-    for number, action in ((signal.SIGINT, handle), (signal.SIGTERM, handle), (signal.SIGHUP, hangup)):
-        try:
-            before[number] = signal.signal(number, action)
-        except ValueError:  # not the main thread: whoever runs us there handles signals
-            break
-    try:
-        yield
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)
 
 
 def who() -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from cleanslate.model import Result, Status
-from cleanslate.runner.execute import Done
+from cleanslate.runner.outcome import Done
 from cleanslate.runner.program import HostEnded, HostFailed, HostProgram, Walk, Work
 from cleanslate.steps.registry import step_type
 

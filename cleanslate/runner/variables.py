@@ -20,6 +20,7 @@ from cleanslate.errors import InputError, Origin
 from cleanslate.inventory import host_layers, inventory_variables
 from cleanslate.model import Host, Inventory, Play, Role, Step
 from cleanslate.render import OMIT, Renderer, Variables
+from cleanslate.runner.roles import role_chain
 from cleanslate.runner.settings import RunSettings
 from cleanslate.runner.state import HostState
 from cleanslate.yamlfile import load_yaml
@@ -53,23 +54,6 @@ class PlayScope:
     files: dict[str, Layers] = field(default_factory=dict)  # by host: vars_files, whose names may be templates
     hosts_all: Sequence[str] = ()
     batch: Sequence[str] = ()
-
-
-def role_chain(role: Role | None) -> tuple[Role, ...]:
-    """The roles whose variables a step of `role` sees, outermost first, dependencies before their dependents."""
-    if role is None:
-        return ()
-    chain: dict[int, Role] = {}
-
-    def visit(one: Role) -> None:
-        for dependency in one.dependencies:
-            visit(dependency)
-        chain[id(one)] = one
-
-    for parent in role.parents:
-        chain[id(parent)] = parent
-    visit(role)
-    return tuple(chain.values())
 
 
 class HostVars(Mapping[str, Any]):
