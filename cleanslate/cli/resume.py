@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cleanslate.cli.play import Going, PlayOptions, load, process_start, run_loaded
@@ -36,20 +37,18 @@ class ResumeOptions:
 
 def resume(wanted: str, given: ResumeOptions, settings: Settings) -> int:
     """Go on with a run, as a new run whose record points back; gives the exit code."""
-    from cleanslate.record import find_run, read_events, read_run
-    from cleanslate.runner.past import differences, past_of
+    from cleanslate.record import find_run, read_run
+    from cleanslate.runner.past import differences
     from cleanslate.runner.replay import Replay
 
     folder = find_run(settings.runs, wanted)
     facts = read_run(folder)
     _refuse_what_cannot_go_on(facts)
-    events = list(read_events(folder))
-    past = past_of(events)
+    past, before = _done_until(folder, facts)
     with contextlib.suppress(OSError):
         os.chdir(str(facts.get("cwd") or "."))  # its inventories and files were named from there
     options = options_of(facts, given)
     loaded = load(options, settings)
-    before = next((event.data.get("steps", ()) for event in events if event.kind == "run.started"), ())
     told = differences(past, before, loaded.playbook)
     if told and not given.force:
         raise InputError(
@@ -61,6 +60,24 @@ def resume(wanted: str, given: ResumeOptions, settings: Settings) -> int:
     if options.output in ("console", "plain"):
         _tell(facts, past)
     return run_loaded(options, settings, loaded, Going(Replay(past, force=given.force, settled=settled), facts["id"]))
+
+
+def _done_until(folder: Path, facts: Mapping[str, Any]) -> tuple[dict[str, HostPast], set[str]]:
+    """What a run has done on each host, and the digests of the steps that it knew when it began.
+
+    With what the runs before it had done, where it went on with one and was lost before it had gone over all of that.
+    """
+    from cleanslate.record import read_events, read_run
+    from cleanslate.runner.past import joined, past_of
+
+    events = list(read_events(folder))
+    past = past_of(events)
+    known = {str(one) for event in events if event.kind == "run.started" for one in event.data.get("steps", ())}
+    earlier = folder.parent / str(facts.get("resume_of"))
+    if facts.get("resume_of") and (earlier / "run.json").is_file():
+        done, also = _done_until(earlier, read_run(earlier))
+        return joined(past, done), known | also
+    return past, known
 
 
 def _refuse_what_cannot_go_on(facts: Mapping[str, Any]) -> None:

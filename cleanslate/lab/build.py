@@ -86,7 +86,10 @@ def _server(layout: Layout) -> None:
     facts = {
         "devices": str(hardware.devices(layout.devices)),
         "smi": f"{hardware.path}/nvidia-smi" if hardware.real else "",
-        **{name: str(getattr(hardware, name)) for name in ("gpus", "total", "weights", "pool", "held", "pinned")},
+        **{
+            name: str(getattr(hardware, name))
+            for name in ("gpus", "total", "weights", "pool", "held", "pinned", "pace")
+        },
         "run": str(layout.run),
         "faults": str(layout.faults),
         "client": str(ROOM / "smi_client.py"),

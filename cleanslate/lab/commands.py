@@ -43,6 +43,9 @@ def _parser(default_root: str) -> argparse.ArgumentParser:
             command.add_argument("--gpu", choices=["pretend", "real"], default="pretend", help="whose GPUs it has")
             command.add_argument("--held", type=float, help="real: GiB on each GPU that the stuck server has (70 %%)")
             command.add_argument("--pinned", type=float, default=0, help="real: GiB of host memory that it has pinned")
+            command.add_argument(
+                "--pace", type=float, default=1, help="how long a start takes: 0.1 is ten times as fast"
+            )
             command.add_argument("--nodes", default="/dev", help="real: the folder of the device files (default: /dev)")
         if name == "down":
             command.add_argument("--keep", action="store_true", help="leave the files, for a look at the logs")
@@ -79,7 +82,8 @@ def run(words: list[str], default_root: str) -> int:
     try:
         if asked.command == "up":
             real = asked.gpu == "real"
-            life.up(asked.root, (lambda: find_real(asked.held, asked.pinned, asked.nodes)) if real else Hardware)
+            pretend = Hardware(pace=asked.pace)
+            life.up(asked.root, lambda: find_real(asked.held, asked.pinned, asked.nodes) if real else pretend)
         elif asked.command == "down":
             life.down(asked.root, keep=asked.keep)
         elif asked.command == "status":

@@ -18,7 +18,8 @@ class NoHardware(Exception):
 
 class Hardware(NamedTuple):
     """Sizes are GiB on each GPU. `held` is what the stuck server has, `orphan` what hides outside on the last one,
-    `weights` and `pool` what a new server takes, `pinned` the host memory that the stuck server has pinned.
+    `weights` and `pool` what a new server takes, `pinned` the host memory that the stuck server has pinned. `pace` is
+    how long a server's start takes, as a share of what it usually does.
     """
 
     real: bool = False
@@ -29,6 +30,7 @@ class Hardware(NamedTuple):
     weights: float = 58
     pool: float = 18
     pinned: float = 0
+    pace: float = 1
     idle_mib: int = 0
     path: str = ""  # where the real nvidia-smi is
     libraries: str = ""  # LD_LIBRARY_PATH of this computer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -49,6 +49,8 @@ class HostPast:
     items: list[str] = field(default_factory=list)  # of the open step's loop, those that had been done
     alters: bool = False  # the open step may have changed something already
     why: str = ""  # what is known of the open step's end
+    failed: bool = False  # it ended with a failure: what came after that is to be run again
+    acted: bool = False  # it changed something itself, beside what an earlier run had done
 
 
 class _Way:
@@ -79,9 +81,10 @@ class _Way:
             past.why = "it was under way when the run was lost"
         else:
             end = min(before for before, _ in self.failures)
-            past = HostPast(self.entries[:end])
+            past = HostPast(self.entries[:end], failed=True)
             if end < len(self.entries) and self.entries[end].failed:
                 self._open(past, self.entries[end])
+        past.acted = any(_has_changed(entry) for entry in self.entries if not entry.data.get("resumed"))
         _mark(past)
         return past
 
@@ -135,15 +138,44 @@ def past_of(events: Iterable[Event]) -> dict[str, HostPast]:
     return {host: way.past() for host, way in ways.items()}
 
 
+def joined(later: Mapping[str, HostPast], earlier: Mapping[str, HostPast]) -> dict[str, HostPast]:
+    """What a run and the one that it went on with have done together.
+
+    The later one may have been lost before it had gone over all that was done before: the rest of that still counts.
+    """
+    return {host: _join(later.get(host), earlier.get(host)) for host in dict.fromkeys((*later, *earlier))}
+
+
+def _join(later: HostPast | None, earlier: HostPast | None) -> HostPast:
+    if later is None or earlier is None:
+        return later or earlier or HostPast()
+    left = list(earlier.done)
+    for entry in later.done:
+        same = next((one for one in left if one.step.digest == entry.step.digest), None)
+        if same is not None:
+            left.remove(same)
+    if not left and (later.failed or later.open is not None or len(later.done) > len(earlier.done)):
+        return later
+    if left and later.failed and later.acted:  # its rescue has changed what the rest of the earlier way was good for
+        return later
+    past = replace(earlier, done=[replace(entry, again=False) for entry in (*later.done, *left)])
+    _mark(past)
+    return past
+
+
 def _mark(past: HostPast) -> None:
     """Mark what observed the world after the last change: that must be looked at again, all before it has served."""
     if past.alters:
         return
     for entry in reversed(past.done):
-        if entry.data["status"] == "changed" and not _looks_only(entry.step, entry.data):
+        if _has_changed(entry):
             return
         if step_type(entry.step.type).observes and entry.data["status"] == "ok":
             entry.again = _looks_only(entry.step, entry.data)
+
+
+def _has_changed(entry: Entry) -> bool:
+    return entry.data["status"] == "changed" and not _looks_only(entry.step, entry.data)
 
 
 def _looks_only(step: StepFacts, data: Mapping[str, Any]) -> bool:
@@ -210,7 +242,7 @@ def differences(past: Mapping[str, HostPast], before: Iterable[str], playbook: P
         for digest, step in done.items()
         if digest not in digests
     ]
-    last = max((index for index, digest in enumerate(digests) if digest in done), default=-1)
+    last = max((index for index, digest in enumerate(digests) if digest in done), default=0)
     for step, digest in zip(now[:last], digests[:last], strict=True):
         if digest not in known and step.origin not in [handler.origin for handler in _all_handlers(playbook)]:
             told.append(f'step "{step.title}" ({step.origin}) is new or changed, and stands before what was done')

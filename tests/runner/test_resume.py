@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cleanslate.errors import InputError
-from cleanslate.runner.past import differences, past_of
+from cleanslate.runner.past import differences, joined, past_of
 from cleanslate.runner.replay import Replay
 from tests.runner.plays import run_play
 
@@ -125,6 +125,48 @@ def test_the_record_of_a_resumed_run_is_whole_so_that_it_can_be_resumed_itself(t
     third = run_play(tmp_path, PLAY, files=MORE, replay=Replay(past_of(again.events)))
     assert (WHOLE, WHOLE) == (lines(tmp_path, "alpha"), lines(tmp_path, "beta"))
     assert {} == {host: one for host, one in third.outcome.recap.items() if one["changed"]}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.8])
+def test_a_run_that_was_lost_while_it_went_over_what_was_done_loses_nothing_of_that(tmp_path, share):
+    """Lost a second time, before the steps that the first run had done were gone over: they still count."""
+    until = [one for one in run_play(tmp_path, PLAY, files=MORE).events if one.data.get("play") != 1]
+    until = until[: next(n for n, one in enumerate(until) if one.data.get("name") == "second play")]
+    for host in ("alpha", "beta"):
+        (tmp_path / host).write_text("".join(f"{line}\n" for line in WHOLE[:-1]))
+    again = run_play(tmp_path, PLAY, files=MORE, replay=Replay(past_of(until)))
+    over = next(n for n, one in enumerate(again.events) if one.data.get("name") == "second play")
+    for host in ("alpha", "beta"):
+        (tmp_path / host).write_text("".join(f"{line}\n" for line in WHOLE[:-1]))
+    second = joined(past_of(again.events[: int(over * share)]), past_of(until))
+    third = run_play(tmp_path, PLAY, files=MORE, replay=Replay(second))
+    assert (0, WHOLE, WHOLE) == (third.outcome.exit_code, lines(tmp_path, "alpha"), lines(tmp_path, "beta"))
+
+
+def test_a_second_run_that_was_refused_at_once_takes_nothing_away(tmp_path):
+    """Its host was held by somebody else, say: what the first run had done is done."""
+    whole = run_play(tmp_path, PLAY, files=MORE)
+    first = past_of(whole.events)
+    second = joined(past_of(whole.events[:1]), first)
+    assert [len(one.done) for one in first.values()] == [len(one.done) for one in second.values()]
+
+
+def test_a_check_that_failed_on_the_way_is_made_again_and_the_rest_is_still_done(tmp_path):
+    (tmp_path / "there").touch()
+    first = past_of(run_play(tmp_path, WATCH).events)
+    (tmp_path / "changed").unlink()
+    failed = run_play(tmp_path, WATCH, replay=Replay(first))
+    (tmp_path / "changed").touch()
+    (tmp_path / "mended").touch()
+    third = run_play(tmp_path, WATCH, replay=Replay(joined(past_of(failed.events), first)))
+    assert (0, 0) == (third.outcome.exit_code, third.outcome.recap["alpha"]["changed"])
+
+
+def test_where_nothing_was_done_nothing_can_differ(tmp_path):
+    from cleanslate.playbook import load_playbook
+
+    (tmp_path / "play.yml").write_text(PLAY)
+    assert [] == differences({}, (), load_playbook(tmp_path / "play.yml"))
 
 
 WATCH = """\

@@ -15,7 +15,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from sglang.machine import GPUS, faults, free_mib, log
+from sglang.machine import GPUS, PACE, faults, free_mib, log
 from sglang.options import parse_options
 from sglang.worker import POOL_GIB, WEIGHTS_GIB, keep_port, on_term, run_worker
 
@@ -195,7 +195,7 @@ def warm_up(door: Any, port: int) -> None:
     log("INFO:     Waiting for application startup.")
     log("INFO:     Application startup complete.")
     log(f"INFO:     Uvicorn running on http://{door.options.host}:{port} (Press CTRL+C to quit)")
-    time.sleep(0.4)
+    time.sleep(0.4 * PACE)
     log(
         "Prefill batch. #new-seq: 1, #new-token: 6, #cached-token: 0, #running-req: 0, #queue-req: 0",
         0,

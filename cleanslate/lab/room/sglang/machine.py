@@ -13,7 +13,7 @@ def _facts() -> dict[str, str]:
     """What was written beside this package when the lab was built.
 
     {"devices", "run", "faults", "client"} are paths; {"gpus", "total", "weights", "pool", "held", "pinned"} numbers
-    (GiB). `smi` is the real nvidia-smi, or empty.
+    (GiB), {"pace"} how long a start takes, as a share of what it usually does. `smi` is the real nvidia-smi, or empty.
     """
     loaded = json.loads(Path(__file__).with_name("machine.json").read_text(encoding="utf-8"))
     return {str(key): str(value) for key, value in loaded.items()}
@@ -21,6 +21,7 @@ def _facts() -> dict[str, str]:
 
 FACTS = _facts()
 GPUS = int(FACTS["gpus"])
+PACE = float(FACTS["pace"])
 
 
 def faults() -> frozenset[str]:

@@ -7,7 +7,7 @@ import sys
 import time
 from argparse import Namespace
 
-from sglang.machine import FACTS, bar, faults, log, take_back
+from sglang.machine import FACTS, PACE, bar, faults, log, take_back
 from sglang.memory import GIB, hold, open_devices
 from sglang.title import set_title
 
@@ -16,7 +16,7 @@ POOL_GIB = float(FACTS["pool"])
 REAL = bool(FACTS["smi"])
 TOTAL_GIB = float(FACTS["total"])
 _SHARDS = 24
-_SHARD_SECONDS = 0.04
+_SHARD_SECONDS = 0.04 * PACE
 _BATCH_SIZES = (1, 2, 4, 8)
 _BUSY_SECONDS = 3.0
 
@@ -55,7 +55,7 @@ def run_worker(rank: int, options: Namespace, ready: int, *, stuck: bool) -> Non
 
 def _start(rank: int, options: Namespace) -> None:
     log("Init torch distributed begin.", rank)
-    time.sleep(0.15)
+    time.sleep(0.15 * PACE)
     log("Init torch distributed ends. mem usage=1.52 GB", rank)
     _load_weights(rank, options)
     if faults() & {"silent-after-load", "ready-line-of-old-run"}:
@@ -64,7 +64,7 @@ def _start(rank: int, options: Namespace) -> None:
         _burn(rank)
     if options.speculative_draft_model_path:
         log("Load weight begin. avail mem=80.88 GB", rank)
-        time.sleep(0.1)
+        time.sleep(0.1 * PACE)
         log(
             "Load weight end. type=LlamaForCausalLMEagle3, dtype=torch.bfloat16, avail mem=79.40 GB, "
             "mem usage=1.48 GB.",
@@ -128,7 +128,7 @@ def _capture(rank: int) -> None:
                 f"Capturing batches (bs={size} avail_mem=64.40 GB): {100 * done // len(_BATCH_SIZES):3}%|{filled:10}|"
             )
             bar(f"{text} {done}/{len(_BATCH_SIZES)}")
-        time.sleep(0.12)
+        time.sleep(0.12 * PACE)
     if rank == 0:
         size = len(_BATCH_SIZES)
         bar(f"Capturing batches (bs=1 avail_mem=64.12 GB): 100%|{'█' * 10}| {size}/{size}\n")
