@@ -10,10 +10,8 @@ its own and a stand-in daemon beside it, and says at the end whether these still
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
-import select
 import statistics
 import subprocess
 import sys
@@ -23,39 +21,11 @@ import time
 import traceback
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+from gpu_calls import HERE, call, end_all, ready, short, start
 
-from cleanslate.remote import containers, processes  # noqa: E402 - found through the line above
-from cleanslate.remote.registry import Call, Failed  # noqa: E402
+from cleanslate.remote import containers, processes
 
 MIB = 1 << 20
-
-
-class TimedCall(Call):
-    """A call with a deadline, that keeps what it is told."""
-
-    def __init__(self, seconds=120.0):
-        super().__init__(left=seconds)
-        self.until = time.monotonic() + seconds
-        self.told: list[dict] = []
-
-    def left(self):
-        """Seconds to the deadline."""
-        return self.until - time.monotonic()
-
-    def progress(self, **facts):
-        """Keep what is told."""
-        self.told.append(facts)
-
-
-def call(name, **arguments):
-    """Make one call of the agent's code here; a refusal comes back as a dict too."""
-    module, _, function = name.partition(".")
-    try:
-        return getattr(importlib.import_module(f"cleanslate.remote.{module}"), function)(TimedCall(), **arguments)
-    except Failed as error:
-        return {"failed_call": error.kind, "message": error.message, **error.details}
 
 
 class Inside:
@@ -113,35 +83,17 @@ def agent():
         print(json.dumps(answer), flush=True)
 
 
-HELD = []
-
-
 def hold(options):
     """Start a holder; {pid} when it is ready, {error} when it could not be had."""
-    process = subprocess.Popen(
-        [sys.executable, str(HERE / "gpu_holder.py"), *options],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    HELD.append(process)
-    if not select.select([process.stdout], [], [], 120)[0]:
-        return {"error": "the holder was not ready within 120 s"}
-    line = process.stdout.readline().strip()
-    return {"pid": process.pid} if line == "ready" else {"error": f"{line} {process.stdout.read()}"[:500]}
+    process = start(options)
+    error = ready(process)
+    return {"error": error} if error else {"pid": process.pid}
 
 
 def used_mib(source="nvml"):
     """What the first GPU uses now, or why that is not known."""
     reading = call("gpus.read", source=source)
     return reading["gpus"][0]["used_mib"] if reading["gpus"] else reading["failed"]
-
-
-def short(entries):
-    """The fields that are worth printing."""
-    kept = ("pid", "title", "gpus", "used_mib", "holds", "devices", "spared", "how", "ended", "seconds", "why")
-    return [{key: entry[key] for key in kept if key in entry} for entry in entries]
 
 
 # ---- the sections
@@ -419,12 +371,12 @@ def main():
                 out["sections"][name] = {"error": traceback.format_exc()}
             print(f"{name}: {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
     finally:
-        for each in HELD:
-            each.kill()
+        end_all()
         for name in ("target", "neighbour"):
             if name in room:
                 room[name].close()
     print(json.dumps(out, indent=1))
 
 
-main()
+if __name__ == "__main__":
+    main()

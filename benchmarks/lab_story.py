@@ -1,6 +1,6 @@
 """The whole story in a lab on real GPUs: how long each step takes, what is seen from inside and outside. Prints JSON.
 
-    python3 benchmarks/lab_story.py [--held 100] [--pinned 0] [--most 120] > story.json
+    python3 benchmarks/lab_story.py [--held 100] [--pinned 0] [--most 120] [--torch] > story.json
 
 Needs an NVIDIA GPU that nobody uses, nvidia-smi, libcuda, and this package's dependencies. Takes the GPU's memory, and
 gives it back.
@@ -84,7 +84,8 @@ def story(asked, out):
     """Everything, in order; `out` is filled as it goes."""
     until = time.monotonic() + asked.most
     out["driver"] = driver()
-    out["up"] = lab("up", "--gpu", "real", "--held", str(asked.held), "--pinned", str(asked.pinned))
+    torch = ["--torch"] if asked.torch else []
+    out["up"] = lab("up", "--gpu", "real", "--held", str(asked.held), "--pinned", str(asked.pinned), *torch)
     if out["up"][0]:
         raise RuntimeError("the lab did not come up")
     out["hardware"] = json.loads((ROOT / "hardware.json").read_text())
@@ -93,7 +94,7 @@ def story(asked, out):
     smi = "nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader"
     for machine in ("eagle3-lab", "pve-lab"):
         out["apps " + machine] = ssh(machine, smi)
-    code, text, err, seconds = run(sys.executable, "-m", "cleanslate.cli", "gpus", *INVENTORY)
+    code, text, err, seconds = run(sys.executable, "-m", "cleanslate.cli", "gpus", "--once", *INVENTORY)
     out["gpus"] = {"code": code, "output": (text + err)[-2500:], "seconds": seconds}
     out["first"] = play("restart-eagle3")
     out["status after"] = lab("status")[1]
@@ -117,6 +118,7 @@ def main():
     parser.add_argument("--held", type=float, default=100)
     parser.add_argument("--pinned", type=float, default=0)
     parser.add_argument("--most", type=float, default=120, help="seconds after which no further fault is tried")
+    parser.add_argument("--torch", action="store_true", help="the stuck server takes its memory with PyTorch")
     asked = parser.parse_args()
     out = {"python": sys.version.split()[0], "kernel": os.uname().release}
     watching = [sys.executable, str(HERE / "benchmarks" / "gpu_holder.py"), "--open", "/dev/nvidia0"]

@@ -27,25 +27,32 @@ def run_command(pattern: str, options: PlayOptions, settings: Settings) -> int:
 
     command = words[0] if len(words) == 1 else shlex.join(words)
     step = _step("shell", {"cmd": SourceText(command)}, command)
-    return _run_step(step, pattern, options, settings, [_AdhocReport(options)])
+    with _StepRun(step, pattern, options, settings) as run:
+        return run([_AdhocReport(options)])
 
 
-def read_gpus(pattern: str, options: PlayOptions, settings: Settings, *, as_json: bool) -> int:
-    """Read the GPUs of every host of the pattern, and show them as a table or as JSON."""
-    found: dict[str, Mapping[str, Any]] = {}
+def read_gpus(pattern: str, options: PlayOptions, settings: Settings, *, as_json: bool, once: bool) -> int:
+    """Read the GPUs of every host of the pattern, and show them as a table or as JSON.
 
-    def keep(event: Event) -> None:
-        if event.kind == "host.finished":
-            found[event.data["host"]] = event.data
+    On a terminal the table is drawn anew every second until Ctrl-C, over the same connections, unless `once`.
+    """
+    with _StepRun(_step("gpu_info", {}, "Read the GPUs"), pattern, options, settings) as run:
+        found: dict[str, Mapping[str, Any]] = {host: {} for host in run.hosts}  # in the inventory's order
 
-    code = _run_step(_step("gpu_info", {}, "Read the GPUs"), pattern, options, settings, [keep])
-    if as_json:
-        print(json.dumps({host: data["result"] for host, data in found.items()}, indent=2))
-        return code
-    from cleanslate.cli.gpu_table import print_gpus
+        def keep(event: Event) -> None:
+            if event.kind == "host.finished":
+                found[event.data["host"]] = event.data
 
-    print_gpus(found)
-    return code
+        code = run([keep])
+        if as_json:
+            print(json.dumps({host: data.get("result", {}) for host, data in found.items()}, indent=2))
+            return code
+        from cleanslate.cli.gpu_table import print_gpus, watch_gpus
+
+        if once or not sys.stdout.isatty():
+            print_gpus(found)
+            return code
+        return watch_gpus(found, lambda: run([keep]), code)
 
 
 def _step(type_name: str, arguments: dict[str, Any], title: str) -> Step:
@@ -54,51 +61,63 @@ def _step(type_name: str, arguments: dict[str, Any], title: str) -> Step:
     return Step(type_name, SourceMap(arguments, origin), words, origin, name=SourceText(title[:100]))
 
 
-def _run_step(
-    step: Step, pattern: str, options: PlayOptions, settings: Settings, listeners: list[Callable[[Event], None]]
-) -> int:
-    from cleanslate.connect.connections import RunConnections
-    from cleanslate.inventory import load_inventory, match_hosts
-    from cleanslate.runner.run import run_playbook
-    from cleanslate.runner.settings import RunSettings
+class _StepRun:
+    """One step on the hosts of a pattern, through the same runner as a playbook's; each call runs it once more.
 
-    sources = [text if "," in text else str(Path(text).absolute()) for text in options.inventory]
-    inventory = load_inventory(sources or list(settings.inventory), base=Path.cwd())
-    if not match_hosts(pattern, inventory, limit=options.limit):
-        raise InputError(f'no host matches "{pattern}"')
-    play = Play(
-        SourceText(step.title),
-        SourceText(pattern),
-        step.origin,
-        settings.root / "playbooks" / "adhoc.yml",
-        gather_facts=False,
-        tasks=(step,),
-    )
-    secrets = Secrets()
-    run_settings = RunSettings(
-        base=settings.root,
-        check=options.check,
-        limit=options.limit,
-        forks=options.forks or settings.forks,
-        extra_vars=extra_variables(options.extra_vars),
-        become=True if options.become else None,
-        become_user=options.become_user,
-        verbosity=options.verbose,
-    )
-    connections = RunConnections(accept_new_host_keys=settings.accept_new_host_keys, become_password=None)
-    try:
+    The connections stay between the calls, and are closed at the end of the `with`. Raises InputError for what cannot
+    be run: an inventory with mistakes, a pattern that matches no host.
+    """
+
+    def __init__(self, step: Step, pattern: str, options: PlayOptions, settings: Settings) -> None:
+        from cleanslate.connect.connections import RunConnections
+        from cleanslate.inventory import load_inventory, match_hosts
+        from cleanslate.runner.settings import RunSettings
+
+        sources = [text if "," in text else str(Path(text).absolute()) for text in options.inventory]
+        self._inventory = load_inventory(sources or list(settings.inventory), base=Path.cwd())
+        self.hosts = [str(host) for host in match_hosts(pattern, self._inventory, limit=options.limit)]
+        if not self.hosts:
+            raise InputError(f'no host matches "{pattern}"')
+        self._play = Play(
+            SourceText(step.title),
+            SourceText(pattern),
+            step.origin,
+            settings.root / "playbooks" / "adhoc.yml",
+            gather_facts=False,
+            tasks=(step,),
+        )
+        self._settings = RunSettings(
+            base=settings.root,
+            check=options.check,
+            limit=options.limit,
+            forks=options.forks or settings.forks,
+            extra_vars=extra_variables(options.extra_vars),
+            become=True if options.become else None,
+            become_user=options.become_user,
+            verbosity=options.verbose,
+        )
+        self._connections = RunConnections(accept_new_host_keys=settings.accept_new_host_keys, become_password=None)
+
+    def __enter__(self) -> _StepRun:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._connections.close()
+
+    def __call__(self, listeners: list[Callable[[Event], None]]) -> int:
+        """Run the step on every host; gives the exit code."""
+        from cleanslate.runner.run import run_playbook
+
         outcome = run_playbook(
-            Playbook(play.playbook, (play,)),
-            inventory,
-            run_settings,
-            connections,
-            secrets=secrets,
+            Playbook(self._play.playbook, (self._play,)),
+            self._inventory,
+            self._settings,
+            self._connections,
+            secrets=Secrets(),
             listeners=listeners,
             run_id="adhoc",
         )
-    finally:
-        connections.close()
-    return outcome.exit_code
+        return outcome.exit_code
 
 
 class _AdhocReport:

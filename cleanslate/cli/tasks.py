@@ -289,15 +289,20 @@ def run(
     positional=["pattern"],
     iterable=["inventory"],
     short={"inventory": "i"},
-    help={**_WHERE, "pattern": "the hosts", "json": "as JSON"},
+    help={
+        **_WHERE,
+        "pattern": "the hosts",
+        "json": "as JSON",
+        "once": "one reading, where a terminal would show them every second",
+    },
 )
-def gpus(context: Any, pattern: str = "all", inventory: Any = None, json: bool = False) -> int:
-    """Read the GPUs of hosts: memory, holders, health."""
+def gpus(context: Any, pattern: str = "all", inventory: Any = None, json: bool = False, once: bool = False) -> int:
+    """Read the GPUs of hosts: memory, holders, health; on a terminal every second, until Ctrl-C."""
     from cleanslate.cli.adhoc import read_gpus
     from cleanslate.cli.play import PlayOptions
     from cleanslate.cli.settings import settings_of
 
-    return read_gpus(pattern, PlayOptions("", inventory or ()), settings_of(context), as_json=json)
+    return read_gpus(pattern, PlayOptions("", inventory or ()), settings_of(context), as_json=json, once=once)
 
 
 @task(

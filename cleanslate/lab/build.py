@@ -88,7 +88,7 @@ def _server(layout: Layout) -> None:
         "smi": f"{hardware.path}/nvidia-smi" if hardware.real else "",
         **{
             name: str(getattr(hardware, name))
-            for name in ("gpus", "total", "weights", "pool", "held", "pinned", "pace")
+            for name in ("gpus", "total", "weights", "pool", "held", "pinned", "pace", "torch")
         },
         "run": str(layout.run),
         "faults": str(layout.faults),

@@ -6,6 +6,7 @@ import argparse
 import json
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ def _parser(default_root: str) -> argparse.ArgumentParser:
             command.add_argument(
                 "--pace", type=float, default=1, help="how long a start takes: 0.1 is ten times as fast"
             )
+            command.add_argument("--torch", action="store_true", help="real: the stuck server takes it with PyTorch")
             command.add_argument("--nodes", default="/dev", help="real: the folder of the device files (default: /dev)")
         if name == "down":
             command.add_argument("--keep", action="store_true", help="leave the files, for a look at the logs")
@@ -83,7 +85,8 @@ def run(words: list[str], default_root: str) -> int:
         if asked.command == "up":
             real = asked.gpu == "real"
             pretend = Hardware(pace=asked.pace)
-            life.up(asked.root, lambda: find_real(asked.held, asked.pinned, asked.nodes) if real else pretend)
+            found = partial(find_real, asked.held, asked.pinned, asked.nodes, with_torch=asked.torch)
+            life.up(asked.root, found if real else lambda: pretend)
         elif asked.command == "down":
             life.down(asked.root, keep=asked.keep)
         elif asked.command == "status":

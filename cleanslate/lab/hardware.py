@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,11 +37,17 @@ class Hardware(NamedTuple):
     path: str = ""  # where the real nvidia-smi is
     libraries: str = ""  # LD_LIBRARY_PATH of this computer
     nodes: str = "/dev"  # where the real device files are
+    torch: str = ""  # the folder that PyTorch is imported from, where the stuck server takes its memory through it
 
     @property
     def stuck(self) -> int:
         """How many GPUs the stuck server holds: of the pretend ones the orphan has the last to itself."""
         return self.gpus if self.real else self.gpus - 1
+
+    @property
+    def patience(self) -> float:
+        """Seconds within which everything is held: PyTorch alone takes many to be imported by each worker."""
+        return 120.0 if self.torch else 10.0
 
     def devices(self, pretend: Path) -> Path:
         """The folder of the device files."""
@@ -58,10 +66,13 @@ def load(place: Path) -> Hardware:
         return Hardware()
 
 
-def find_real(held: float | None = None, pinned: float = 0, nodes: str = "/dev") -> Hardware:
+def find_real(
+    held: float | None = None, pinned: float = 0, nodes: str = "/dev", *, with_torch: bool = False
+) -> Hardware:
     """The GPUs of this computer. Raises NoHardware where there is none, or one is in use.
 
-    held: GiB that the stuck server takes on each; 70 % of the smallest otherwise.
+    held: GiB that the stuck server takes on each; 70 % of the smallest otherwise. with_torch: it takes them through
+    PyTorch.
     """
     program = shutil.which("nvidia-smi")
     if program is None:
@@ -84,10 +95,19 @@ def find_real(held: float | None = None, pinned: float = 0, nodes: str = "/dev")
         path=str(Path(program).parent),
         libraries=os.environ.get("LD_LIBRARY_PATH", ""),
         nodes=nodes,
+        torch=find_torch() if with_torch else "",
     )
     if found.held + found.orphan + 2 > total:
         raise NoHardware(f"{found.held:g} GiB and {found.orphan:g} for the orphan do not fit into {total:.0f} GiB")
     return found
+
+
+def find_torch() -> str:
+    """The folder that PyTorch is imported from. Raises NoHardware where this Python has none."""
+    found = importlib.util.find_spec("torch")
+    if found is None or found.origin is None:
+        raise NoHardware(f"{sys.executable} has no PyTorch; leave out --torch")
+    return str(Path(found.origin).parent.parent)
 
 
 def query(program: str, fields: str) -> list[list[int]]:

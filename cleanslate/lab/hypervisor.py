@@ -21,8 +21,6 @@ from cleanslate.lab.real_driver import RealDriver
 from cleanslate.lab.room.sglang import title
 from cleanslate.lab.room.sglang.memory import open_devices
 
-_PATIENCE = 10.0
-
 
 def run_hypervisor(plan: Plan) -> None:
     """Be the hypervisor (the first process of its PID namespace), until the lab ends."""
@@ -91,7 +89,7 @@ async def _hypervise(plan: Plan, container: int, orders: socket.socket) -> None:
     }
     layout.container_facts.write_text(json.dumps(facts), encoding="utf-8")
     driver.make_orphan()
-    await _until(driver.everything_held, "the GPUs are not held")
+    await _until(driver.everything_held, layout.hardware.patience, "the GPUs are not held")
     os.write(plan.ready, f"{plan.protected}\n".encode())
     os.close(plan.ready)
     tasks = [asyncio.create_task(work) for work in (driver.watch(), _end_without_folder(plan, ending))]
@@ -106,8 +104,8 @@ def _order_orphan(orders: socket.socket) -> None:
     orders.recv(1)
 
 
-async def _until(holds: Callable[[], bool], otherwise: str) -> None:
-    end = time.monotonic() + _PATIENCE
+async def _until(holds: Callable[[], bool], seconds: float, otherwise: str) -> None:
+    end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
             raise RuntimeError(otherwise)

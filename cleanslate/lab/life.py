@@ -96,7 +96,7 @@ def _start(layout: Layout, hardware: Hardware) -> None:
 def _wait_until_up(layout: Layout, reading: int) -> str:
     said = b""
     with os.fdopen(reading, "rb", buffering=0) as pipe:
-        if select.select([pipe], [], [], _PATIENCE)[0]:
+        if select.select([pipe], [], [], layout.hardware.patience + _PATIENCE)[0]:
             said = pipe.read(4096)
     if said:
         return said.decode().strip()

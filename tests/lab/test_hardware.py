@@ -50,6 +50,16 @@ def test_gpus_that_are_in_use_or_do_not_tell_are_not_taken(tmp_path, monkeypatch
         find_real(held)
 
 
+def test_pytorch_is_taken_from_where_this_python_has_it_or_said_to_be_missing(tmp_path, monkeypatch):
+    pretend_smi(tmp_path, monkeypatch, "143771, 0\n")
+    with pytest.raises(NoHardware, match="has no PyTorch; leave out --torch"):
+        find_real(with_torch=True)
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert [str(tmp_path), ""] == [find_real(with_torch=True).torch, find_real().torch]
+
+
 def test_up_says_why_there_are_no_real_gpus(tmp_path, monkeypatch):
     """And leaves nothing behind that would be taken for a lab."""
     monkeypatch.setenv("PATH", str(tmp_path))

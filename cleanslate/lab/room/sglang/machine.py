@@ -13,7 +13,8 @@ def _facts() -> dict[str, str]:
     """What was written beside this package when the lab was built.
 
     {"devices", "run", "faults", "client"} are paths; {"gpus", "total", "weights", "pool", "held", "pinned"} numbers
-    (GiB), {"pace"} how long a start takes, as a share of what it usually does. `smi` is the real nvidia-smi, or empty.
+    (GiB), {"pace"} how long a start takes, as a share of what it usually does. `smi` is the real nvidia-smi, or empty;
+    `torch` the folder that PyTorch is imported from, or empty.
     """
     loaded = json.loads(Path(__file__).with_name("machine.json").read_text(encoding="utf-8"))
     return {str(key): str(value) for key, value in loaded.items()}

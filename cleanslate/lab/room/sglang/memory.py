@@ -3,7 +3,10 @@
 import ctypes
 import mmap
 import os
+import sys
+from typing import Any
 
+_KEPT: list[Any] = []
 GIB = 1 << 30
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mmap.restype = ctypes.c_void_p
@@ -15,6 +18,17 @@ def open_devices(folder: str, gpu: int) -> None:
     """Open what a CUDA process has open (measured: its GPU, nvidiactl and nvidia-uvm), for this process's life."""
     for name in ("nvidiactl", "nvidia-uvm", f"nvidia{gpu}"):
         os.open(os.path.join(folder, name), os.O_RDWR)  # noqa: PTH118 - a server's worker imports little
+
+
+def hold_with_torch(folder: str, gpu: int, size: int, pinned: int = 0) -> None:
+    """Take `size` bytes of a real GPU with PyTorch, imported from `folder`, for this process's life."""
+    sys.path.append(folder)
+    import torch
+
+    _KEPT.append(torch.zeros(size, dtype=torch.uint8, device=f"cuda:{gpu}"))
+    if pinned:
+        _KEPT.append(torch.zeros(pinned, dtype=torch.uint8, pin_memory=True))
+    torch.cuda.synchronize(gpu)
 
 
 def hold(folder: str, gpu: int, size: int, pinned: int = 0, *, real: bool = False) -> None:

@@ -8,7 +8,7 @@ import time
 from argparse import Namespace
 
 from sglang.machine import FACTS, PACE, bar, faults, log, take_back
-from sglang.memory import GIB, hold, open_devices
+from sglang.memory import GIB, hold, hold_with_torch, open_devices
 from sglang.title import set_title
 
 WEIGHTS_GIB = float(FACTS["weights"])
@@ -42,7 +42,11 @@ def run_worker(rank: int, options: Namespace, ready: int, *, stuck: bool) -> Non
     try:
         if stuck:
             pinned = float(FACTS["pinned"]) if rank == 0 else 0.0
-            hold(FACTS["devices"], rank, int(float(FACTS["held"]) * GIB), int(pinned * GIB), real=REAL)
+            held = int(float(FACTS["held"]) * GIB)
+            if FACTS["torch"]:
+                hold_with_torch(FACTS["torch"], rank, held, int(pinned * GIB))
+            else:
+                hold(FACTS["devices"], rank, held, int(pinned * GIB), real=REAL)
         else:
             _start(rank, options)
     except Exception as error:  # noqa: BLE001 - whatever it is, it ends this process and must be told as the real one tells it
