@@ -17,7 +17,6 @@ CleanslateError                 exit 1, our own fault unless a subclass says oth
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -199,5 +198,7 @@ class Interrupted(CleanslateError):
 
 def suggest(word: str, known: Iterable[str]) -> str | None:
     """Give `did you mean "x"?` for a misspelt word, or None where nothing known is near."""
+    import difflib
+
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f'did you mean "{near[0]}"?' if near else None

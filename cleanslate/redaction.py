@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import functools
-import html
 import itertools
 import json
 import re
@@ -166,6 +165,8 @@ def _quoted(text: str) -> Iterator[str]:
     yield text.replace("'", "''")
     yield re.sub(r'(["$`\\])', r"\\\1", text)  # inside double quotes
     yield re.sub(r"([^\w@%+=:,./-])", r"\\\1", text)  # without quotes, as printf %q does
+    import html
+
     yield html.escape(text)
     yield html.escape(text, quote=False)
 

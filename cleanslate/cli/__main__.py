@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from invoke import ParseError, Program
+from invoke import Collection, ParseError, Parser, Program
 from invoke.exceptions import Exit, UnexpectedExit
 
 import cleanslate
@@ -22,6 +22,14 @@ class Inv(Program):  # type: ignore[misc]  # invoke has no types
         root = project_root()
         self.config.set_project_location(str(root))
         self.config.load_project()
+
+    def _make_parser(self) -> Any:
+        """Invoke's parser, of the tasks that the command line names: to describe all of them to it takes 20 ms."""
+        named = [name for name in self.collection.task_names if name in self.core.unparsed]
+        if not named or self.args.complete.value or self.args.help.value:
+            return super()._make_parser()
+        tasks = Collection(*(self.collection[name] for name in named))
+        return Parser(initial=self.initial_context, contexts=tasks.to_contexts())
 
     def run(self, argv: Any = None, exit: bool = True) -> None:
         """Run the command line."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import platform
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -13,6 +12,7 @@ from invoke import Task
 
 import cleanslate
 from cleanslate.cli.invoke_parser import OptionalPositional, extend_parser
+from cleanslate.cli.startup import keep_bytecode
 from cleanslate.errors import CleanslateError, InputError
 
 extend_parser()
@@ -69,6 +69,7 @@ def _guarded(body: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(body)
     def run(*given: Any, **named: Any) -> None:
+        keep_bytecode()
         try:
             code = body(*given, **named)
         except InputError as error:
@@ -84,6 +85,8 @@ def _guarded(body: Callable[..., Any]) -> Callable[..., Any]:
             sys.stderr.close()
             code = 0
         except Exception:  # noqa: BLE001 - whatever it is, people must be told that it is not theirs
+            import platform
+
             traceback.print_exc()
             print(
                 "error: this is a fault of cleanslate, not of your input; please report it with the lines above\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -178,7 +177,6 @@ def run_loaded(
     options: PlayOptions, settings: Settings, loaded: Loaded, going: Going | None = None, run_id: str | None = None
 ) -> int:
     """Run what was read and checked, keep a record of it, and show it; gives the exit code."""
-    from cleanslate.cli.notifying import notify
     from cleanslate.connect.connections import RunConnections
     from cleanslate.record import RunRecord, new_run_id
     from cleanslate.record.collecting import Collector
@@ -247,7 +245,10 @@ def run_loaded(
         connections.close()
         collector.close()
         record.close()
-        notify(settings, record.folder)
+        if settings.notify is not None:
+            from cleanslate.cli.notifying import notify
+
+            notify(settings, record.folder)
     if outcome.exit_code == 130:
         print(f"to go on: inv resume {run_id}", file=sys.stderr)
     return outcome.exit_code
@@ -281,7 +282,7 @@ def process_start(pid: int) -> str | None:
 
 def seconds_of(given: str | None) -> float:
     """How long to wait, from `30`, `10m`, `1h`; 0 where nothing is said."""
-    from cleanslate.steps.contract import seconds
+    from cleanslate.steps.spellings import seconds
 
     try:
         return seconds(given) if given is not None else 0.0
@@ -374,7 +375,7 @@ def _provenance(loaded: Loaded, options: PlayOptions, settings: Settings, user: 
         "started_at": time.time(),
         "argv": ["rerun", settings.rerun_of] if settings.rerun_of else loaded.secrets.redact(sys.argv[1:]),
         "user": user,
-        "controller": socket.gethostname(),
+        "controller": os.uname().nodename,
         "cwd": str(Path.cwd()),
         "check": options.check,
         "rerun_of": settings.rerun_of,

@@ -24,6 +24,7 @@ from cleanslate.connect.bootstrap import (
 )
 from cleanslate.connect.client import AgentClient, NotSent, Request
 from cleanslate.connect.lease import LEASE_KINDS, Ticket, refused
+from cleanslate.connect.passwords import Passwords
 from cleanslate.connect.plain import PlainRun
 from cleanslate.connect.stream import Link, Stream
 from cleanslate.connect.target import Address, Become
@@ -39,22 +40,6 @@ class Slot(Protocol):
 
     def get(self, seconds: float) -> Link:
         """The open link, opening it when needed. Unreachable."""
-
-
-class Passwords:
-    """The password for sudo that a person gives, asked once for the whole run."""
-
-    def __init__(self, ask: Callable[[], str] | None) -> None:
-        self._ask = ask
-        self._lock = threading.Lock()
-        self._known: str | None = None
-
-    def get(self) -> str | None:
-        """The password; None when there is nobody to ask."""
-        with self._lock:
-            if self._known is None and self._ask is not None:
-                self._known = self._ask()
-            return self._known
 
 
 class _Again(Exception):

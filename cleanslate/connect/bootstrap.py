@@ -6,8 +6,8 @@ it a starter that fits on the command line; the starter reads the agent's compre
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 import shlex
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ class Words:
     @staticmethod
     def new() -> Words:
         """Words for one start."""
-        return Words(f"cleanslate-{secrets.token_hex(8)}")
+        return Words(f"cleanslate-{os.urandom(8).hex()}")
 
     @property
     def up(self) -> bytes:

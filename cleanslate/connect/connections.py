@@ -9,16 +9,16 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cleanslate.connect.agent_target import AgentTarget, Passwords
-from cleanslate.connect.lease import Ticket
-from cleanslate.connect.pct import PctLink
-from cleanslate.connect.stream import Link, LocalLink, within
+from cleanslate.connect.passwords import Passwords
 from cleanslate.connect.target import Address, Become, Connections
 from cleanslate.errors import DeadlinePassed, InputError, Interrupted, Unreachable
 
 if TYPE_CHECKING:
+    from cleanslate.connect.agent_target import AgentTarget
+    from cleanslate.connect.lease import Ticket
     from cleanslate.connect.ssh import SshLink
     from cleanslate.connect.ssh_settings import SshSettings
+    from cleanslate.connect.stream import Link
 
 _HOPS = 8  # more machines to jump through than this is a circle
 
@@ -84,6 +84,8 @@ class RunConnections(Connections):
 
     def target(self, address: Address, become: Become | None = None) -> AgentTarget:
         """The target at an address; nothing is opened before its first call. One local agent serves all local hosts."""
+        from cleanslate.connect.agent_target import AgentTarget
+
         key = (_identity(address), become)
         with self._lock:
             if key not in self._targets:
@@ -124,9 +126,13 @@ class RunConnections(Connections):
     # ------------------------------------------------------------------ opening
 
     def _open(self, address: Address, seconds: float) -> Link:
+        from cleanslate.connect.stream import LocalLink
+
         if address.kind == "local":
             return LocalLink()
         if address.kind == "pct":
+            from cleanslate.connect.pct import PctLink
+
             assert address.via is not None and address.vmid is not None
             return PctLink(self._shared(address.via).get(seconds), address.vmid)
         return self._open_ssh(address, seconds)
@@ -134,6 +140,7 @@ class RunConnections(Connections):
     def _open_ssh(self, address: Address, seconds: float) -> SshLink:
         from cleanslate.connect.ssh import SshLink
         from cleanslate.connect.ssh_settings import settings_of
+        from cleanslate.connect.stream import within
 
         until = time.monotonic() + seconds
         try:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from cleanslate.connect.lease import Ticket
 from cleanslate.model import Answer
+
+if TYPE_CHECKING:
+    from cleanslate.connect.lease import Ticket
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import re
 from collections.abc import Sequence
@@ -198,6 +197,8 @@ class _Evaluation:
         name, colon, port = piece.rpartition(":")
         if colon and port.isdigit() and name in known:
             return f'patterns name hosts without their ports: "{name}"'
+        import difflib
+
         near = difflib.get_close_matches(piece, known, n=3, cutoff=0.6 if len(piece) > 3 else 0.5)
         if near:
             return "did you mean " + " or ".join(f'"{name}"' for name in near) + "?"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,11 +10,8 @@ from pathlib import Path
 from cleanslate.errors import InputError, Origin
 from cleanslate.inventory.assembly import Assembly
 from cleanslate.inventory.hostlist import read_host_list
-from cleanslate.inventory.ini import read_ini
-from cleanslate.inventory.plugins import PluginContext, read_plugin
 from cleanslate.inventory.script import is_script, read_script
 from cleanslate.inventory.varfiles import placed
-from cleanslate.inventory.yamlform import read_yaml_groups
 from cleanslate.model import Inventory, SourceMap
 from cleanslate.yamlfile import Decrypt, load_yaml_text, read_text, shown_path
 
@@ -88,13 +84,19 @@ class _Loader:
         elif path.suffix in YAML_SUFFIXES or (not path.suffix and looks_like_yaml(text)):
             self._yaml(text, file, path)
         else:
+            from cleanslate.inventory.ini import read_ini
+
             read_ini(text, file, path, self.assembly)
 
     def _yaml(self, text: str, file: str, path: Path) -> None:
         data = load_yaml_text(text, file, vault=self.vault)
         if isinstance(data, SourceMap) and "plugin" in data:
+            from cleanslate.inventory.plugins import PluginContext, read_plugin
+
             read_plugin(data, PluginContext(path, file, self.base, self.assembly, self.vault))
         else:
+            from cleanslate.inventory.yamlform import read_yaml_groups
+
             read_yaml_groups(data, file, path, self.assembly)
 
 
@@ -108,6 +110,8 @@ def looks_like_yaml(text: str) -> bool:
 
 
 def _missing(path: Path) -> InputError:
+    import difflib
+
     names = [beside.name for beside in path.parent.iterdir()] if path.parent.is_dir() else []
     near = difflib.get_close_matches(path.name, names, n=1)
     fix = (

@@ -8,7 +8,6 @@ from typing import Any
 from cleanslate.playbook import keywords as words
 from cleanslate.playbook.types import known_names, spellings, step_name
 from cleanslate.steps import registry
-from cleanslate.steps.contract import with_descriptions
 
 _TEMPLATE = {"type": "string", "pattern": r"\{[{%]"}
 _LIST: dict[str, Any] = {"type": "array"}
@@ -79,6 +78,8 @@ def _entry() -> dict[str, Any]:
 
 def _arguments(name: str) -> dict[str, Any]:
     """A step type's arguments; each may be a template instead."""
+    from cleanslate.steps.contract import with_descriptions
+
     found = registry.step_type(name)
     made = with_descriptions(found.arguments).model_json_schema(by_alias=False)
     inner = made.pop("$defs", {})

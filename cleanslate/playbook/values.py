@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import keyword
 import re
 from collections.abc import Iterable
@@ -42,6 +41,8 @@ def nearest(word: Any, known: Iterable[str], *, taken: Iterable[Any] = (), cutof
     """The known word that was most likely meant: one with the same first letter before one that is only near."""
     words = [one for one in known if one not in set(taken)]
     text = str(word)
+    import difflib
+
     near = difflib.get_close_matches(text, words, n=5, cutoff=cutoff)
     starts = [one for one in words if len(text) > 1 and one.startswith(text)]
     same = [one for one in near if one[:1] == text[:1]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import threading
 from collections.abc import Mapping
 from datetime import datetime, timezone
@@ -28,7 +27,7 @@ def new_run_id(playbook: str, now: datetime | None = None) -> str:
     """An id that sorts by time and names the playbook: 20260131-221530-restart-eagle3-3f9a."""
     when = (now or datetime.now(timezone.utc)).astimezone().strftime("%Y%m%d-%H%M%S")
     name = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in playbook)[:40].strip("-")
-    return f"{when}-{name or 'run'}-{secrets.token_hex(2)}"
+    return f"{when}-{name or 'run'}-{os.urandom(2).hex()}"
 
 
 class RunRecord:

@@ -8,10 +8,11 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from cleanslate.report.story import RunStory
+if TYPE_CHECKING:
+    from cleanslate.report.story import RunStory
 
 KINDS = ("failure", "recovery")
 _COLORS = {"failure": "#c0303b", "recovery": "#2b7a6b"}

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from cleanslate.connect.target import Target
 from cleanslate.errors import (
@@ -22,7 +22,10 @@ from cleanslate.errors import (
 )
 from cleanslate.errors import Unreachable as UnreachableError
 from cleanslate.model import Answer, Diff, Result, Status
-from cleanslate.steps.contract import Change, Flow, Outcome, SetFacts, StepArguments, StepContext, StepType
+from cleanslate.steps.behaviour import Change, Flow, Outcome, SetFacts, StepContext
+
+if TYPE_CHECKING:
+    from cleanslate.steps.contract import StepArguments, StepType
 
 _RACES = 20  # as many hosts may edit one file at once before the last of them gives up
 

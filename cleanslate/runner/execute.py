@@ -16,7 +16,7 @@ from cleanslate.runner.outcome import Asked, Done, combine, failed, lost_lease, 
 from cleanslate.runner.reach import target_of
 from cleanslate.runner.variables import Frame, PlayScope
 from cleanslate.runner.words import StepWords
-from cleanslate.steps.contract import SetFacts, StepType
+from cleanslate.steps.behaviour import SetFacts
 from cleanslate.steps.registry import step_type
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cleanslate.render import Variables
     from cleanslate.runner.leases import Leases
     from cleanslate.runner.world import World
+    from cleanslate.steps.contract import StepType
 
 
 class StepRun:

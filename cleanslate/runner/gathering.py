@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cleanslate.model import Keywords, Play, SourceMap, SourceText, Step
-from cleanslate.steps.contract import as_flag
+from cleanslate.steps.spellings import as_flag
 
 
 def wants_facts(play: Play) -> bool:

@@ -15,7 +15,7 @@ from cleanslate.runner.outcome import Asked
 from cleanslate.runner.program import HostFailed
 from cleanslate.runner.roles import all_roles
 from cleanslate.runner.variables import Frame, PlayScope
-from cleanslate.steps.contract import IncludeRole, IncludeTasks
+from cleanslate.steps.behaviour import IncludeRole, IncludeTasks
 
 if TYPE_CHECKING:
     from cleanslate.runner.world import World

@@ -14,13 +14,14 @@ from cleanslate.model import Keywords, Play, Role, Step, walk
 from cleanslate.render import is_template
 from cleanslate.runner.reach import target_of
 from cleanslate.runner.variables import Frame, PlayScope
-from cleanslate.steps.contract import StepType, as_flag
 from cleanslate.steps.registry import step_type
+from cleanslate.steps.spellings import as_flag
 
 if TYPE_CHECKING:
     from cleanslate.connect.target import Address, Target
     from cleanslate.runner.settings import LeaseWish
     from cleanslate.runner.world import World
+    from cleanslate.steps.contract import StepType
 
 _PATIENCE = 60.0  # seconds in which a machine must have answered whether it can be held, beyond the waiting asked for
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from cleanslate.errors import CleanslateError, Interrupted, LeaseHeld, Origin, StepFailed
 from cleanslate.model import Result, Status
-from cleanslate.steps.contract import Flow
+from cleanslate.steps.behaviour import Flow
 
 
 @dataclass

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from cleanslate.errors import CleanslateError
 from cleanslate.model import Keywords, Node, Play, Result, Role, Step, walk
 from cleanslate.runner.choice import Choice
-from cleanslate.runner.execute import StepRun
 from cleanslate.runner.gathering import gather_step, wants_facts
 from cleanslate.runner.includes import Includes
 from cleanslate.runner.outcome import Asked, Done, lost_lease
@@ -19,8 +18,9 @@ from cleanslate.runner.program import Handler, HostProgram, Section, Work
 from cleanslate.runner.roles import all_roles
 from cleanslate.runner.variables import Frame, PlayScope, load_vars_files
 from cleanslate.runner.world import CENSORED, World, diffs_of
-from cleanslate.steps.contract import AddHost, SetFacts, as_flag
+from cleanslate.steps.behaviour import AddHost, SetFacts
 from cleanslate.steps.registry import step_type
+from cleanslate.steps.spellings import as_flag
 
 if TYPE_CHECKING:
     from cleanslate.runner.state import HostState
@@ -156,6 +156,8 @@ class BatchRun:
             others = self.scope.batch if self.runs_once(host, work) else ()
             done = replay.done(self.world, host, work.step, others)
         if done is None:
+            from cleanslate.runner.execute import StepRun
+
             done = StepRun(self.world, self.scope, work.step, work.frame, host).run()
         if lost_lease(done.result):
             self.world.lease_lost = True

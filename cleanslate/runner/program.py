@@ -18,7 +18,7 @@ from cleanslate.runner.bus import plain
 from cleanslate.runner.outcome import Asked, Done, lost_lease
 from cleanslate.runner.state import HostState
 from cleanslate.runner.variables import Frame
-from cleanslate.steps.contract import IncludeRole, IncludeTasks, Meta
+from cleanslate.steps.behaviour import IncludeRole, IncludeTasks, Meta
 
 Position = tuple[int, ...]
 Walk = Generator["Work", Done, None]

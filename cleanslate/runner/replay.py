@@ -11,7 +11,7 @@ from cleanslate.model import Result, Status, Step
 from cleanslate.redaction import MASK
 from cleanslate.runner.outcome import Done
 from cleanslate.runner.past import Entry, HostPast, digest_of
-from cleanslate.steps.contract import SetFacts
+from cleanslate.steps.behaviour import SetFacts
 from cleanslate.steps.registry import step_type
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cleanslate.model import Host, Result, Status
-from cleanslate.steps.contract import SetFacts
+from cleanslate.steps.behaviour import SetFacts
 
 
 @dataclass

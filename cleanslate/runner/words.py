@@ -10,11 +10,12 @@ from cleanslate.model import Result, SourceText, Status, Step
 from cleanslate.render import OMIT, free_names
 from cleanslate.runner.outcome import lost_lease
 from cleanslate.runner.variables import Frame, PlayScope
-from cleanslate.steps.contract import StepType
+from cleanslate.steps.spellings import as_flag
 
 if TYPE_CHECKING:
     from cleanslate.render import Variables
     from cleanslate.runner.world import World
+    from cleanslate.steps.contract import StepType
 
 
 class StepWords:
@@ -56,8 +57,6 @@ class StepWords:
 
     def flag(self, value: Any, variables: Variables) -> bool:
         """A keyword that is yes or no; None is no. StepFailed for anything else."""
-        from cleanslate.steps.contract import as_flag
-
         if value is None:
             return False
         rendered = self.renderer.render(value, variables)

@@ -11,13 +11,13 @@ from cleanslate.errors import Interrupted
 from cleanslate.model import Diff, Result, Status
 from cleanslate.redaction import Secrets
 from cleanslate.runner.bus import Bus
-from cleanslate.runner.leases import Leases
 from cleanslate.runner.settings import RunSettings
 from cleanslate.runner.variables import PlayScope, VariableWorld
 
 if TYPE_CHECKING:
     from cleanslate.connect.target import Connections
     from cleanslate.runner.execute import StepRun
+    from cleanslate.runner.leases import Leases
 
 CENSORED = {"censored": "the output has been hidden: the step says no_log"}
 
@@ -34,7 +34,7 @@ class World:
         self.bus = bus
         self.secrets = secrets
         self.stop_requested = threading.Event()
-        self.leases = Leases(self, settings.lease) if settings.lease and not settings.check else None
+        self.leases = self._leases()
         self.lease_lost = False  # somebody else holds a machine that this run works on: nothing more is begun
         self.draining = False  # `always` parts are running after a stop; they may wait and retry
         self._warned: set[tuple[str, str]] = set()
@@ -47,6 +47,14 @@ class World:
     def check(self) -> bool:
         """Whether the run only foretells."""
         return self.settings.check
+
+    def _leases(self) -> Leases | None:
+        """The leases of the run; in check mode, and where nobody wished for leases, there are none."""
+        if self.settings.lease is None or self.settings.check:
+            return None
+        from cleanslate.runner.leases import Leases
+
+        return Leases(self, self.settings.lease)
 
     # ------------------------------------------------------------------ events
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cleanslate.steps.contract import StepType
 
-_NOT_STEPS = frozenset({"contract", "registry"})
+_NOT_STEPS = frozenset({"behaviour", "contract", "registry", "spellings"})
 _PREFIXES = ("ansible.builtin.", "ansible.legacy.", "cleanslate.")
 # Step types that share a file with the one they are another name of.
 ALIASES = {"systemd_service": "systemd", "include": "include_tasks"}
