@@ -167,10 +167,11 @@ def vault_of(options: PlayOptions, secrets: Secrets) -> Decrypt | None:
 
 @dataclass(frozen=True)
 class Going:
-    """The run that this one goes on with: what it has done, and its id."""
+    """The run that this one goes on with: what it has done, its id, and `over`: runs that have surely ended."""
 
     replay: Replay
     run: str
+    over: Sequence[str] = ()
 
 
 def run_loaded(
@@ -214,7 +215,7 @@ def run_loaded(
         ask=asker if sys.stdin.isatty() else None,
         decrypt=loaded.decrypt,
         used=collector.used,
-        lease=LeaseWish(_holder(run_id, known.facts), wait),
+        lease=LeaseWish(_holder(run_id, known.facts) | {"succeeds": list(going.over if going else ())}, wait),
         replay=going.replay if going else None,
         on_hangup=settings.on_hangup,
         earlier=lambda run, step, kind, host: earlier_result(settings.runs, run, step, kind, host, besides=run_id),

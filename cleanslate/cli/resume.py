@@ -44,7 +44,7 @@ def resume(wanted: str, given: ResumeOptions, settings: Settings) -> int:
     folder = find_run(settings.runs, wanted)
     facts = read_run(folder)
     _refuse_what_cannot_go_on(facts)
-    past, before = _done_until(folder, facts)
+    past, before, over = _done_until(folder, facts)
     with contextlib.suppress(OSError):
         os.chdir(str(facts.get("cwd") or "."))  # its inventories and files were named from there
     options = options_of(facts, given)
@@ -59,11 +59,12 @@ def resume(wanted: str, given: ResumeOptions, settings: Settings) -> int:
     settled = _settle(past, loaded.playbook, given.unfinished)
     if options.output in ("console", "plain"):
         _tell(facts, past)
-    return run_loaded(options, settings, loaded, Going(Replay(past, force=given.force, settled=settled), facts["id"]))
+    going = Going(Replay(past, force=given.force, settled=settled), facts["id"], over)
+    return run_loaded(options, settings, loaded, going)
 
 
-def _done_until(folder: Path, facts: Mapping[str, Any]) -> tuple[dict[str, HostPast], set[str]]:
-    """What a run has done on each host, and the digests of the steps that it knew when it began.
+def _done_until(folder: Path, facts: Mapping[str, Any]) -> tuple[dict[str, HostPast], set[str], list[str]]:
+    """What a run has done on each host, the digests of the steps that it knew, and the runs that are surely over.
 
     With what the runs before it had done, where it went on with one and was lost before it had gone over all of that.
     """
@@ -73,11 +74,12 @@ def _done_until(folder: Path, facts: Mapping[str, Any]) -> tuple[dict[str, HostP
     events = list(read_events(folder))
     past = past_of(events)
     known = {str(one) for event in events if event.kind == "run.started" for one in event.data.get("steps", ())}
+    over = [facts["id"]] if facts.get("controller") == socket.gethostname() else []
     earlier = folder.parent / str(facts.get("resume_of"))
     if facts.get("resume_of") and (earlier / "run.json").is_file():
-        done, also = _done_until(earlier, read_run(earlier))
-        return joined(past, done), known | also
-    return past, known
+        done, also, before = _done_until(earlier, read_run(earlier))
+        return joined(past, done), known | also, over + before
+    return past, known, over
 
 
 def _refuse_what_cannot_go_on(facts: Mapping[str, Any]) -> None:

@@ -28,9 +28,11 @@ from cleanslate.connect.passwords import Passwords
 from cleanslate.connect.plain import PlainRun
 from cleanslate.connect.stream import Link, Stream
 from cleanslate.connect.target import Address, Become
-from cleanslate.errors import CallFailed, Interrupted, NoPython, TargetError, Unreachable
+from cleanslate.errors import CallFailed, Interrupted, NoPython, OutcomeUnknown, TargetError, Unreachable
 from cleanslate.model import Answer
 
+_MOST_LOST = 3  # connections that are lost during one call that only looks
+_AGAIN = 0.5  # seconds between attempts to open a connection that was lost
 _END = 2.0  # seconds for signalling a process group
 _CANCEL = 4.0  # seconds to wait for targets to confirm that calls were ended
 
@@ -61,6 +63,8 @@ class AgentTarget:
         self._no_python: NoPython | None = None
         self._plain: set[PlainRun] = set()
         self._cancels = 0
+        self._lost: Mapping[str, Any] | None = None  # the agent that was lost, until it is known to have ended
+        self._back_until = 0.0  # until when a lost connection may come back
         self.ticket: Ticket | None = None  # what must be held there before anything is called
 
     # ------------------------------------------------------------------ calls
@@ -83,7 +87,7 @@ class AgentTarget:
         until, cancels = time.monotonic() + deadline, self._cancels
         lost = 0
         while True:
-            client = self._agent(request, until)
+            client = self._patient_agent(request, until, cancels)
             self._stop_if_cancelled(cancels)
             try:
                 return self._leased_call(client, request, until)
@@ -91,6 +95,23 @@ class AgentTarget:
                 lost += self._drop(client)
                 if lost > 1:
                     raise Unreachable(f"{self.address.name}: the connection was lost again at once") from None
+            except OutcomeUnknown as error:
+                lost += self._drop(client)
+                if not read_only:
+                    raise  # for the step to decide
+                if sink is not None or lost > _MOST_LOST:
+                    raise Unreachable(error.what) from None  # nothing was changed by it
+
+    def _patient_agent(self, request: Request, until: float, cancels: int) -> AgentClient:
+        """An agent; where the connection was lost a moment ago, it may take a while until another can be opened."""
+        while True:
+            try:
+                return self._agent(request, until)
+            except Unreachable:
+                if time.monotonic() + _AGAIN > min(self._back_until, until):
+                    raise
+            self._stop_if_cancelled(cancels)
+            time.sleep(_AGAIN)
 
     def _leased_call(self, client: AgentClient, request: Request, until: float) -> Answer:
         """Make a call once the machine's lease is held; LeaseHeld when it is somebody else's, or was taken away."""
@@ -127,11 +148,18 @@ class AgentTarget:
         with self._lock:
             if self._client is client:
                 self._client = None
+            self._mind_loss(client)
         self._discard(client)
         if isinstance(client.failure, PasswordWanted):
             self._ask_password()
             return False
         return not isinstance(client.failure, _Again)
+
+    def _mind_loss(self, client: AgentClient) -> None:
+        """Remember an agent that was lost, and give the connection time to come back. You hold the lock."""
+        if client.hello is not None:
+            self._lost = client.hello
+            self._back_until = max(self._back_until, time.monotonic() + client.link.patience)
 
     @staticmethod
     def _discard(client: AgentClient) -> None:
@@ -161,12 +189,34 @@ class AgentTarget:
                 raise self._no_python
             if self._client is None or self._client.failure is not None:
                 if self._client is not None:
+                    self._mind_loss(self._client)
                     self._discard(self._client)
                 self._client = None
-                self._client = self._start_agent(request, until)
+                client = self._start_agent(request, until)
+                try:
+                    self._end_lost(client, until)
+                except BaseException:
+                    self._discard(client)
+                    raise
+                self._client = client
             return self._client
         finally:
             self._lock.release()
+
+    def _end_lost(self, client: AgentClient, until: float) -> None:
+        """See that the agent of a lost connection has ended, so that nothing it was about goes on beside us.
+
+        It may know nothing of the loss yet, and be in the middle of a change. You hold the lock.
+        """
+        if self._lost is None:
+            return
+        arguments = {name: self._lost[name] for name in ("pid", "start", "boot_id")}
+        try:
+            client.call(Request("agents.end", arguments, False, None, None, None), until)
+        except (NotSent, OutcomeUnknown, CallFailed) as error:
+            why = error.what if isinstance(error, CallFailed) else "so was the next one"
+            raise Unreachable(f"{self.address.name}: the connection was lost, and {why}") from None
+        self._lost = None
 
     def _start_agent(self, request: Request, until: float) -> AgentClient:
         began = time.monotonic()

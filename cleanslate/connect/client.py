@@ -24,6 +24,8 @@ from cleanslate.model import Answer
 SLACK = 5.0  # seconds beyond its deadline in which a target may still answer that a call was ended
 START = 30.0  # seconds in which a login shell must have started the agent
 _LOOK = 1.0  # seconds between looks at the connection while waiting
+_LEFT_ALONE = 4  # times a link's patience, after which an agent that hears nothing believes that we are gone
+_BEATS = 3  # words in the time of a link's patience, so that the agent hears us
 _NOISE = 16384  # bytes kept of what came before the agent was up
 
 
@@ -200,8 +202,16 @@ class AgentClient:
     # ------------------------------------------------------------------ the two threads
 
     def _write(self) -> None:
+        patience = self.link.patience
+        alive = frame({"alive": _LEFT_ALONE * patience}) if patience else b""
         try:
-            while (item := self._outbox.get()) is not None:
+            while True:
+                try:
+                    item = self._outbox.get(timeout=patience / _BEATS if patience else None)
+                except queue.Empty:
+                    item = (None, alive) if self.hello is not None else (None, b"")
+                if item is None:
+                    break
                 pending, data = item
                 if pending is None or pending.mark_sent():
                     self._stream.send(data)

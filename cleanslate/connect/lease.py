@@ -24,8 +24,10 @@ class Where:
 class Ticket:
     """One run's wish for one machine; sent along with the first call of each agent there.
 
-    `facts` are run, who, from, playbook and since (seconds since the epoch). `wait` is how many seconds the target
-    waits for somebody else's lease to end. The step is told with every call, so that others see where the run is.
+    `facts` are run, who, from, playbook, since (seconds since the epoch), and succeeds: runs whose controllers are
+    known to be gone, and which this one goes on with; what is left of them there is ended. `wait` is how many seconds
+    the target waits for somebody else's lease to end. The step is told with every call, so that others see where the
+    run is.
     """
 
     facts: Mapping[str, Any]

@@ -13,6 +13,7 @@ class PctLink:
         self._hypervisor = hypervisor
         self._vmid = vmid
         self._keep_env = True
+        self.patience = hypervisor.patience
 
     def start(self, command: str, seconds: float) -> Stream:
         """Start a command line in the container's /bin/sh."""

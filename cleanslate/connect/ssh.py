@@ -110,6 +110,7 @@ class SshLink:
 
     def __init__(self, settings: SshSettings, *, hop: SshLink | None, accept_new: bool, log: Any) -> None:
         self.settings = settings
+        self.patience = settings.silence
         self._hop = hop
         self._accept_new = accept_new
         self._log = log

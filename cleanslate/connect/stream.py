@@ -77,6 +77,9 @@ class Stream(Protocol):
 class Link(Protocol):
     """A way to start commands on one machine."""
 
+    patience: float
+    """Seconds for which it may be silent before it is taken for lost, and for which it may be gone and come back."""
+
     def start(self, command: str, seconds: float) -> Stream:
         """Start a command line in the login shell. Unreachable when that cannot be done in time."""
 
@@ -185,6 +188,8 @@ class ProcessStream:
 
 class LocalLink:
     """The machine that we run on, without any connection."""
+
+    patience = 0.0
 
     def start(self, command: str, seconds: float) -> Stream:
         """Start a command line in /bin/sh."""

@@ -3,7 +3,8 @@
 A frame is two big-endian 32-bit lengths, that many bytes of JSON, that many bytes of data. The controller sends
 {"modules": {name: [size, is_code]}} with the modules' bytes, compressed; {id, call, arguments, left, read_only, blob}
 where blob is null, "whole" (the data is all of it) or its size (chunks follow), and with `lease` what must be held
-before the call is made (leases.py); {id, chunk}, {id, end}; {id, cancel}.
+before the call is made (leases.py); {id, chunk}, {id, end}; {id, cancel}; {alive: seconds}: after so many without
+another word nobody is there any more.
 The agent sends {hello}; {id, progress}; {id, credit} (bytes that may follow); {id, chunk} with bulk data; and at last
 {id, answer} or {id, failed: {kind, message, details}}.
 """
@@ -12,6 +13,7 @@ import io
 import json
 import os
 import select
+import signal
 import sys
 import threading
 import time
@@ -37,6 +39,9 @@ class Agent:
         self.sink = sink
         self.sources = sources
         self.calls = {}
+        self.alone_at = float("inf")  # when nobody was heard for so long that nobody is there any more
+        self._patience = float("inf")
+        self._ending = False
         self._writing = threading.Lock()
         self._changed = threading.Condition()
 
@@ -64,14 +69,20 @@ class Agent:
             header, data = read(size), read(int.from_bytes(sizes[4:], "big"))
             if len(header) < size:
                 break
+            self.alone_at = time.monotonic() + self._patience
             self._take(json.loads(header), data)
-        self._end_all()
+        self.end()
 
     def _take(self, header, data):
-        if "modules" in header:
+        if "alive" in header:
+            self._patience = header["alive"]
+            self.alone_at = time.monotonic() + self._patience
+            with self._changed:
+                self._changed.notify_all()
+        elif "modules" in header:
             self._learn(header["modules"], zlib.decompress(data))
         elif "call" in header:
-            if self._deserted():
+            if self._ending or self._deserted():
                 return
             call = CallUnderWay(self, header, data)
             with self._changed:
@@ -171,10 +182,13 @@ class Agent:
             with self._changed:
                 now = time.monotonic()
                 due = [call for call in self.calls.values() if call.next_look <= now]
-                if not due:
+                if not due and now < self.alone_at:
                     first = min((call.next_look for call in self.calls.values()), default=now + 3600)
-                    self._changed.wait(first - now)
+                    self._changed.wait(min(first, self.alone_at) - now)
                     continue
+            if now >= self.alone_at:
+                self.alone_at = float("inf")
+                self.end_soon()
             for call in due:
                 self._look(call)
 
@@ -192,7 +206,13 @@ class Agent:
             if known is not None:
                 self._write(self._failure(call, call.reason, "it does not end, even after KILL", {"stuck": True}))
 
-    def _end_all(self):
+    def end_soon(self, *_):
+        """End every call under way, then this process; from a signal or from the watcher, who is needed for it."""
+        self._ending = True
+        threading.Thread(target=self.end, daemon=True).start()
+
+    def end(self):
+        """End every call under way, then this process."""
         for call in list(self.calls.values()):
             self._stop(call, "lost")
         with self._changed:
@@ -234,12 +254,24 @@ def _fill_from_passwd():
     os.environ.setdefault("SHELL", user.pw_shell or "/bin/sh")
 
 
+def _identity():
+    """What tells this process from every other, for a later agent that has to end it (agents.py)."""
+    with open("/proc/self/stat") as stat, open("/proc/sys/kernel/random/boot_id") as boot:
+        return {
+            "pid": os.getpid(),
+            "start": int(stat.read().rpartition(")")[2].split()[19]),
+            "boot_id": boot.read().strip(),
+        }
+
+
 def main(source, sources, marker):
     """Say hello behind `marker` (whatever a login shell printed before it is noise), then serve."""
     sink = settle()
     os.write(sink, marker)
     agent = Agent(source, sink, sources)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, agent.end_soon)
     magic = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER.hex()
     version = "{}.{}.{}".format(*sys.version_info[:3])
-    agent.send({"hello": {"python": version, "magic": magic, "pid": os.getpid(), "uid": os.getuid()}})
+    agent.send({"hello": dict(_identity(), python=version, magic=magic, uid=os.getuid())})
     agent.serve()

@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 
-from cleanslate.remote import journal
+from cleanslate.remote import journal, succession
 from cleanslate.remote.registry import Failed, changes, reads
 
 WHOLE = "host"
@@ -87,13 +87,17 @@ def hold(call, wanted):
                     _held.write()
                 return
     until = time.monotonic() + min(wanted.get("wait") or 0.0, call.left())
-    told = 0.0
+    told, asked = 0.0, set()
     races = time.monotonic() + _RACE
     while True:
         holder = _try(wanted)
         if holder is None:
             return
         now = time.monotonic()
+        if holder["run"] in wanted.get("succeeds", ()) and holder["file"] not in asked:
+            asked.add(holder["file"])
+            succession.end(holder)
+            told, until = now, max(until, now + min(succession.PATIENCE, call.left()))
         if now >= until and (holder["uid"] == os.geteuid() or now >= races or holder["age"] > 2 * _RACE):
             raise Failed("held", "somebody else holds the lease", holder=holder)
         if call.cancelled.is_set():

@@ -27,6 +27,7 @@ from cleanslate.steps.behaviour import Change, Flow, Outcome, SetFacts, StepCont
 if TYPE_CHECKING:
     from cleanslate.steps.contract import StepArguments, StepType
 
+_LOSSES = 3  # connections that are lost during one step before it gives up
 _RACES = 20  # as many hosts may edit one file at once before the last of them gives up
 
 
@@ -76,17 +77,36 @@ def apply_step(
 
     A write that was refused because the file changed after it was read (another host's step, delegated to the same
     machine) is tried again from the reading on: nothing was done yet, and the second look sees the other's change.
+    So is a change whose outcome is unknown, since the connection was lost, where the step type finds out by its second
+    look what came of the first; what had been under way has ended before that look (connect/agent_target.py).
     """
+    lost: list[Change] = []
     for again in reversed(range(_RACES)):
-        tried = _Tried()
+        tried = _Tried(altered=any(change.alters for change in lost))
         try:
-            return _drive(step_type, arguments, context, target, tried, check=check)
+            return _with_lost(_drive(step_type, arguments, context, target, tried, check=check), lost)
         except CallFailed as error:
             if error.kind != "changed" or tried.altered or not again:
-                return Applied(_failure(error, tried, check=check), changes=[c.summary for c in tried.changes])
+                return _with_lost(Applied(_failure(error, tried, check=check), changes=tried.summaries), lost)
+        except OutcomeUnknown as error:
+            if check or not step_type.repeatable or len(lost) >= _LOSSES or not tried.changes:
+                return _with_lost(Applied(_failure(error, tried, check=check), changes=tried.summaries), lost)
+            lost.append(tried.changes[-1])
+            context.warn(f"{error.what}: looked again what has become of it ({tried.changes[-1].summary})")
         except CleanslateError as error:
-            return Applied(_failure(error, tried, check=check), changes=[c.summary for c in tried.changes])
+            return _with_lost(Applied(_failure(error, tried, check=check), changes=tried.summaries), lost)
     raise AssertionError("the last try always returns")
+
+
+def _with_lost(applied: Applied, lost: list[Change]) -> Applied:
+    """What was under way when the connection was lost may well have been done: then the step has changed something."""
+    result, altering = applied.result, [change for change in lost if change.alters]
+    if altering:
+        result.data["changed"] = True
+        result.status = Status.CHANGED if result.status is Status.OK else result.status
+        result.diffs = result.diffs or [diff for change in altering for diff in change.diffs]
+        applied.changes = list(dict.fromkeys([*(change.summary for change in altering), *applied.changes]))
+    return applied
 
 
 @dataclass
@@ -95,6 +115,11 @@ class _Tried:
 
     changes: list[Change] = field(default_factory=list)
     altered: bool = False
+
+    @property
+    def summaries(self) -> list[str]:
+        """What was asked for, for people."""
+        return [change.summary for change in self.changes]
 
     def add(self, change: Change, failure: CleanslateError | None) -> None:
         """Note a change and how its call ended: what the agent refused or could not be reached for was not made."""
@@ -203,9 +228,9 @@ def _failure(error: CleanslateError, tried: _Tried, *, check: bool) -> Result:
     data: dict[str, Any] = {"failed": True, "msg": error.what}
     data["changed"] = tried.altered and not check
     status = Status.FAILED
-    if isinstance(error, UnreachableError):
+    if isinstance(error, UnreachableError | OutcomeUnknown):
         status, data["unreachable"] = Status.UNREACHABLE, True
-    elif isinstance(error, OutcomeUnknown):
+    if isinstance(error, OutcomeUnknown):
         data["outcome_unknown"] = True
     elif isinstance(error, Interrupted):
         data["interrupted"] = True

@@ -27,7 +27,9 @@ def server(tmp_path):
 
 @pytest.fixture
 def target(server, connections):
-    return connections.target(server.address())
+    """A target whose connection may be gone for a second before it is unreachable."""
+    options = (("ServerAliveInterval", "1"), ("ServerAliveCountMax", "1"))
+    return connections.target(server.address(ssh_options=(*server.address().ssh_options, *options)))
 
 
 def gone(pid, seconds=10.0):
@@ -38,13 +40,13 @@ def gone(pid, seconds=10.0):
     return not alive(pid)
 
 
-def call_in_thread(target, name, arguments, deadline=60.0):
+def call_in_thread(target, name, arguments, deadline=60.0, read_only=False):
     """Make a call in a thread; gives the thread and the list that gets its error or answer."""
     got = []
 
     def run():
         try:
-            got.append(target.call(name, arguments, deadline=deadline))
+            got.append(target.call(name, arguments, deadline=deadline, read_only=read_only))
         except Exception as error:  # noqa: BLE001 - handed to the test
             got.append(error)
 
@@ -135,8 +137,9 @@ def test_a_dead_peer_is_noticed(server, connections, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_dead_peer_does_not_hold_up_deadlines(server, target):
+def test_a_dead_peer_does_not_hold_up_deadlines(server, connections):
     """Long before the silence is noticed, a call's own deadline ends the waiting; even with a full pipe ahead of it."""
+    target = connections.target(server.address())
     target.call("trial_calls.echo", {}, deadline=10)
     stopped = server.sessions()
     for session in stopped:
@@ -199,7 +202,7 @@ def test_nothing_is_left_after_losses(server, tmp_path, sshd, leftovers):
     server.stop()
     notice(target)
     with pytest.raises(Unreachable):
-        target.call("trial_calls.echo", {}, deadline=10)
+        target.call("trial_calls.echo", {}, deadline=2)
     connections.close()
     assert NOTHING == {**leftovers.found(), "processes": set()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -30,6 +31,16 @@ STEPS = (
 )
 """The steps of playbooks/restart-eagle3.yml in order."""
 _QUICK = ("-e", "eagle3_grace=0.3s", "-e", "holder_grace=0.2s")
+
+
+def locked(path: Path) -> bool:
+    """Whether a process holds this file locked."""
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 class Story:
@@ -110,8 +121,8 @@ class Story:
         return True
 
     def leases(self) -> list[str]:
-        """The leases that are held on both machines."""
-        return [path.name for path in self.lab.glob("*/home/.local/state/cleanslate/leases/*.lease")]
+        """The leases that are held on both machines; a file that nobody has locked is none."""
+        return [path.name for path in self.lab.glob("*/home/.local/state/cleanslate/leases/*.lease") if locked(path)]
 
     def launches(self) -> list[str]:
         """The logs of launched servers: each launch has one of its own, whatever became of it."""

@@ -24,11 +24,11 @@ SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 class Room:
     """A lab of a test's own, and an inventory that reaches its machines through OpenSSH."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *up: str) -> None:
         self.folder = folder
         self.lab = folder / "lab"
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd insists on it
-        self._lab("up")
+        self._lab("up", *up)
         known = json.loads((self.lab / "lab.json").read_text())
         self.hosts = known["hosts"]
         self.inventory = folder / "hosts.yml"
@@ -59,28 +59,33 @@ class Room:
         known_hosts.write_text(f"eagle3-lab {public}\npve-lab {public}\n")
         hosts = {}
         for name, variables in self.hosts.items():
+            way = self.way(name)
             options = {
                 "UserKnownHostsFile": known_hosts,
                 "IdentitiesOnly": "yes",
                 "HostKeyAlias": name,
-                "ProxyCommand": self._proxy(name),
+                **way,
             }
             arguments = " ".join(f"-o {key}={self._quoted(str(value))}" for key, value in options.items())
             hosts[name] = {
                 **variables,
                 "ansible_host": name,
-                "ansible_port": 22,
+                "ansible_port": int(way.get("Port", "22")),
                 "ansible_ssh_private_key_file": str(self.folder / "client"),
                 "ansible_ssh_common_args": arguments,
             }
         groups = {"eagle3": {"hosts": {"eagle3-lab": None}}, "hypervisors": {"hosts": {"pve-lab": None}}}
         self.inventory.write_text(yaml.safe_dump({"all": {"hosts": hosts, "children": groups}}))
 
+    def way(self, name: str) -> dict[str, str]:
+        """The ssh options that lead to a machine."""
+        return {"ProxyCommand": self.server_command(name)}
+
     @staticmethod
     def _quoted(text: str) -> str:
         return f'"{text}"' if " " in text else text
 
-    def _proxy(self, name: str) -> str:
+    def server_command(self, name: str) -> str:
         """The command that is one connection's sshd."""
         from cleanslate.lab.layout import Layout
 
