@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class RunContext:
     """The StepContext of a real run. `target` is found on first use, so that controller-only steps never connect.
 
-    `step` is the running step's name, as events tell it, and its type.
+    `step` is the running step's name, as events tell it, and its type; `foretold` see StepContext.
     """
 
     def __init__(
@@ -36,6 +36,7 @@ class RunContext:
         secret: Callable[[str], None],
         sleep: Callable[[float], None],
         step: tuple[str, str] = ("", ""),
+        foretold: Collection[str] = (),
     ) -> None:
         self.host = host
         self.variables: Mapping[str, Any] = variables
@@ -43,6 +44,7 @@ class RunContext:
         self.deadline = deadline
         self.verbosity = settings.verbosity
         self.warnings: list[str] = []
+        self.foretold = foretold
         self._renderer = renderer
         self._settings = settings
         self._target = target

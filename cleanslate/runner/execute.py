@@ -79,9 +79,9 @@ class StepRun:
     def _foretell(self, done: Done) -> None:
         if not self.type.on_target:
             return
-        self.state.foretold = True
+        self.state.foretold.add(self.type.name)
         if done.delegate:
-            self.world.variables.state(done.delegate).foretold = True
+            self.world.variables.state(done.delegate).foretold.add(self.type.name)
 
     def _notified(self, result: Result) -> list[str]:
         names: list[str] = []
@@ -253,6 +253,7 @@ class StepRun:
             secret=self.world.secrets.add,
             sleep=self.world.sleep,
             step=(self.words.name(), self.type.name),
+            foretold=self.state.foretold,
         )
 
     def _target(self, variables: Variables, delegate: str | None) -> Target:

@@ -21,7 +21,7 @@ class HostState:
     set_facts: dict[str, Any] = field(default_factory=dict)  # set_fact and register
     include_vars: dict[str, Any] = field(default_factory=dict)
     unknown: set[str] = field(default_factory=set)  # registered names whose value check mode could not foretell
-    foretold: bool = False  # check mode has foretold a change on this host
+    foretold: set[str] = field(default_factory=set)  # types of the steps that check mode foretold a change for here
     gathered: bool = False
     failed: bool = False
     unreachable: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -124,6 +124,8 @@ class StepContext(Protocol):
     """Seconds that the step may take in all (its `timeout:`, or the default)."""
     verbosity: int
     """How many `-v`."""
+    foretold: Collection[str]
+    """In check mode, the types of the steps before this one that were foretold to change the host; else empty."""
 
     def read(
         self,

@@ -29,6 +29,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")
 _HIDDEN = re.compile(r"(?:^|[_-])(?:api_?key|key|token|secret|password|credentials?)$", re.IGNORECASE)
 _SECRET_LENGTH = 8
 _SPECIFIED = ("argv", "command", "env", "chdir", "user", "log", "engine", "port", "limits", "nice", "numa")
+_ENDS = {"stop_server", "release_gpus", "reboot"}  # steps that leave no server running
 _LIMITS = ("nofile", "memlock", "core", "stack", "nproc", "as", "cpu", "data", "fsize", "rss", "msgqueue", "rtprio")
 
 
@@ -134,7 +135,10 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
             context.secret(text)
         spec = {**spec, "argv": good["argv"], "env": dict.fromkeys(good["env"], "(as kept)")}
     data: dict[str, Any] = {"name": args.name, "engine": plan["engine"], "port": plan["port"]}
-    if plan["running"] == "same":
+    ending = _ENDS & set(context.foretold)
+    if plan["running"] == "same" and ending:
+        context.warn(f"it runs now as specified; {' and '.join(sorted(ending))} before this would have ended it")
+    elif plan["running"] == "same":
         state = plan["state"]
         return Outcome({**data, **_told(state), "msg": f"runs already as pid {state['pid']}, as specified"})
     try:
@@ -299,7 +303,7 @@ whose is it (from /proc, nothing is bound); room in /dev/shm and for the log; pr
 name that live on without it; whether the draft model's `max_position_embeddings` reaches the context length of the
 launch; with `preflight: {gpus_used_mib: 64}` whether the GPUs are still empty. Which sitecustomize the server's
 Python really imports stands in the result. `--check` tells all this as warnings, since an earlier step may well
-change it.
+change it; where an earlier step would have stopped the server, it foretells the launch although the server runs now.
 
 **Apart from the channel**: a session and process group of its own, standard input from /dev/null, both outputs to the
 log. A small process, the keeper, stays its parent: it notes how the server ends (`NAME.end` beside the state file),

@@ -69,6 +69,7 @@ STOP = "Stop the server, its workers and whatever they left behind"
 FREE = "Free the GPUs from the hypervisor, where the container cannot see the holder"
 EMPTY = "Every GPU is empty"
 PATCH = "The draft model accepts the target's context length"
+LAUNCH = "Launch"
 HEALTHY = "Healthy means it answers, not that a port is open"
 SAID = "What it said"
 
@@ -94,6 +95,8 @@ def test_a_fresh_lab_ends_with_a_server_that_answers(checkout):
     again = checkout.play("restart-eagle3")
     assert 0 == again.code, again.text
     assert {STOP, "Launch"} == {name for name, status in again.status.items() if status == "changed"}
+    foretold = checkout.play("restart-eagle3", "--check")
+    assert ("changed", "unknown") == (foretold.status[LAUNCH], foretold.status[HEALTHY]), foretold.text
     by_hand = (checkout.root / ".lab" / "eagle3-lab" / "log" / "start-eagle3.sh").read_text()
     assert 0 == subprocess.run(["sh", "-n"], input=by_hand, text=True).returncode
     assert "--speculative-algorithm" in by_hand

@@ -81,6 +81,7 @@ class Context:
         self.warnings: list[str] = []
         self.secrets: list[str] = []
         self.vault = vault
+        self.foretold: set[str] = set()
         self.earlier = earlier or {}
 
     def read(self, call, /, *, within=None, blob=None, on_progress=None, **arguments):
