@@ -1,4 +1,4 @@
-"""Fifty hosts, ten steps of /bin/true on each, as whole processes: python -m benchmarks.fifty_hosts"""
+"""Fifty hosts, ten steps of /bin/true on each, as whole processes: python -m benchmarks.fifty_hosts."""
 
 from __future__ import annotations
 

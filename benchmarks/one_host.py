@@ -1,4 +1,4 @@
-"""One host, twenty steps of /bin/true, as whole processes: python -m benchmarks.one_host"""
+"""One host, twenty steps of /bin/true, as whole processes: python -m benchmarks.one_host."""
 
 from __future__ import annotations
 

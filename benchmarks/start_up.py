@@ -1,4 +1,4 @@
-"""Starting: a listing, and a play without steps, beside Invoke's own import: python -m benchmarks.start_up"""
+"""Starting: a listing, and a play without steps, beside Invoke's own import: python -m benchmarks.start_up."""
 
 from __future__ import annotations
 

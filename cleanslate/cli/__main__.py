@@ -11,6 +11,7 @@ from invoke.exceptions import Exit, UnexpectedExit
 import cleanslate
 from cleanslate.cli import namespace
 from cleanslate.cli.settings import project_root
+from cleanslate.cli.startup import leave
 
 
 class Inv(Program):  # type: ignore[misc]  # invoke has no types
@@ -60,7 +61,11 @@ class Inv(Program):  # type: ignore[misc]  # invoke has no types
 
 def main() -> None:
     """Start here."""
-    Inv(name="cleanslate", binary="inv", version=cleanslate.__version__, namespace=namespace).run()
+    try:
+        Inv(name="cleanslate", binary="inv", version=cleanslate.__version__, namespace=namespace).run()
+    except SystemExit as end:
+        leave(end.code)
+    leave(0)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import gc
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 
 def import_invoke() -> None:
@@ -59,3 +62,17 @@ def keep_bytecode() -> None:
             return
         sys.pycache_prefix = str(Path(sys.prefix, "bytecode"))
     sys.dont_write_bytecode = False
+
+
+def leave(code: Any) -> NoReturn:
+    """End the process as `sys.exit` does, but without taking every module and object apart first (100 ms after a run).
+
+    What was registered for the end is done, and what was written is flushed. Only the main thread may call this.
+    """
+    if isinstance(code, str):
+        print(code, file=sys.stderr)
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # whoever read it has gone, or it is closed
+            stream.flush()
+    os._exit(code if isinstance(code, int) else 0 if code is None else 1)

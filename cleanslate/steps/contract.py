@@ -24,8 +24,10 @@ the console, or the playbook's files beyond `context.find_file`.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
@@ -49,6 +51,11 @@ __all__ = [
     "PathText", "Seconds", "SetFacts", "StepArguments", "StepContext", "StepType", "Text", "Words", "as_flag",
     "seconds", "with_descriptions",
 ]  # fmt: skip
+
+# Before it builds a model, pydantic reads the metadata of every installed distribution to find plugins: 20 ms for none.
+_no_plugins = ModuleType("pydantic.plugin._loader")
+_no_plugins.get_plugins = lambda: ()  # type: ignore[attr-defined]  # a module's names are not declared
+sys.modules.setdefault(_no_plugins.__name__, _no_plugins)
 
 # --------------------------------------------------------------------------- arguments
 
