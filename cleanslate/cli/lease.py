@@ -47,8 +47,9 @@ def _target(host: str, options: PlayOptions, settings: Settings, connections: An
     from cleanslate.redaction import Secrets
     from cleanslate.runner.bus import Bus
     from cleanslate.runner.reach import target_of
+    from cleanslate.runner.scope import PlayScope
     from cleanslate.runner.settings import RunSettings
-    from cleanslate.runner.variables import PlayScope, VariableWorld
+    from cleanslate.runner.variables import VariableWorld
     from cleanslate.runner.world import World
 
     sources = [text if "," in text else str(Path(text).absolute()) for text in options.inventory]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 
 from cleanslate.errors import InputError, Origin, suggest
@@ -34,7 +35,8 @@ _FLAGS_WITHOUT_EFFECT = "46aCKMnNqTtvxXY"
 _FLAG_OPTIONS = {"J": "ProxyJump", "i": "IdentityFile", "p": "Port", "l": "User", "F": "ConfigFile"}
 
 
-def parse_arguments(text: str, variable: str, origin: Origin | None = None) -> list[tuple[str, str]]:
+@functools.lru_cache(maxsize=256)  # every step of every host asks with the same few texts
+def parse_arguments(text: str, variable: str, origin: Origin | None = None) -> tuple[tuple[str, str], ...]:
     """Give the (option, value) pairs of ssh's command line arguments; InputError names what is not understood."""
     try:
         words = shlex.split(text)
@@ -57,7 +59,7 @@ def parse_arguments(text: str, variable: str, origin: Origin | None = None) -> l
                 origin=origin,
                 fix="write options as -o Key=value; -J, -i, -p, -l and -F are known too",
             )
-    return [(name, value) for name, value in found if name.lower() in UNDERSTOOD]
+    return tuple((name, value) for name, value in found if name.lower() in UNDERSTOOD)
 
 
 def _option(text: str, variable: str, origin: Origin | None) -> tuple[str, str]:

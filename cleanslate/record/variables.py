@@ -15,7 +15,7 @@ from cleanslate.redaction import Secrets, looks_secret
 from cleanslate.render import Renderer, Variables, is_template
 
 if TYPE_CHECKING:
-    from cleanslate.runner.variables import PlayScope
+    from cleanslate.runner.scope import PlayScope
     from cleanslate.runner.world import World
 
 _ASKED = Origin("vars_prompt")

@@ -10,7 +10,8 @@ from cleanslate.errors import InputError
 from cleanslate.inventory import all_members, match_hosts
 from cleanslate.model import Play
 from cleanslate.render import Variables, is_template
-from cleanslate.runner.variables import HostVars, PlayScope
+from cleanslate.runner.scope import PlayScope
+from cleanslate.runner.variables import HostVars
 
 if TYPE_CHECKING:
     from cleanslate.runner.world import World

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cleanslate.model import SourceText, Step
 from cleanslate.playbook import selected
-from cleanslate.runner.variables import Frame, PlayScope
+from cleanslate.runner.scope import Frame, PlayScope
 
 if TYPE_CHECKING:
     from cleanslate.runner.world import World

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cleanslate.errors import CleanslateError, InputError, RenderError, StepFailed
@@ -14,7 +15,7 @@ from cleanslate.runner.context import RunContext
 from cleanslate.runner.loop import Loop
 from cleanslate.runner.outcome import Asked, Done, combine, failed, lost_lease, skipped
 from cleanslate.runner.reach import target_of
-from cleanslate.runner.variables import Frame, PlayScope
+from cleanslate.runner.scope import Frame, PlayScope
 from cleanslate.runner.words import StepWords
 from cleanslate.steps.behaviour import SetFacts
 from cleanslate.steps.registry import step_type
@@ -204,16 +205,21 @@ class StepRun:
         self, variables: Variables, arguments: Mapping[str, Any], environment: dict[str, str], delegate: str | None
     ) -> Applied:
         check = self.words.check(variables)
+
+        @functools.cache  # worked out once, and only by steps that work on one
+        def reach() -> Target:
+            return target_of(self.world, self.scope, self.keywords, variables, delegate or self.host, bool(delegate))
+
         if self.world.leases is not None and self.type.on_target:
-            self._mind_leases(self.world.leases, variables, delegate, check=check)
-        context = self._context(variables, environment, delegate)
+            self._mind_leases(self.world.leases, reach, delegate, check=check)
+        context = self._context(variables, environment, reach)
         try:
             valid = validate(self.type, arguments)
 
             def apply(target: Target | None) -> Applied:
                 return apply_step(self.type, valid, context, target, check=check)
 
-            target = self._target(variables, delegate) if self.type.on_target else None
+            target = reach() if self.type.on_target else None
             seconds = 0 if target is None or check else self.words.number(self.keywords.async_seconds, variables, 0)
             if target is not None and seconds > 0:
                 poll = self.words.number(self.keywords.poll, variables, 15)
@@ -225,15 +231,15 @@ class StepRun:
         self.done.warnings += [text for text in context.warnings if text not in self.done.warnings]
         return applied
 
-    def _mind_leases(self, leases: Leases, variables: Variables, delegate: str | None, *, check: bool) -> None:
+    def _mind_leases(self, leases: Leases, reach: Callable[[], Target], delegate: str | None, *, check: bool) -> None:
         """Hold the machine that is worked on; tell at once where it could not be reached when it was to be held."""
         trouble = leases.trouble(delegate or self.host)
         if trouble is not None and self.step.type != "wait_for_connection":
             raise trouble
         if not check:
-            leases.want(self.scope.play, self.type, self._target(variables, delegate))
+            leases.want(self.scope.play, self.type, reach())
 
-    def _context(self, variables: Variables, environment: dict[str, str], delegate: str | None) -> RunContext:
+    def _context(self, variables: Variables, environment: dict[str, str], reach: Callable[[], Target]) -> RunContext:
         timeout = self.keywords.timeout
         deadline = self.world.settings.step_deadline
         if timeout is not None:
@@ -247,7 +253,7 @@ class StepRun:
             environment=environment,
             deadline=deadline,
             settings=self.world.settings,
-            target=lambda: self._target(variables, delegate),
+            target=reach,
             on_progress=lambda text, facts: self.world.progress(self, text, facts),
             folders=self.world.variables.search_folders(self.step, self.words.frame),
             secret=self.world.secrets.add,
@@ -255,6 +261,3 @@ class StepRun:
             step=(self.words.name(), self.type.name),
             foretold=self.state.foretold,
         )
-
-    def _target(self, variables: Variables, delegate: str | None) -> Target:
-        return target_of(self.world, self.scope, self.keywords, variables, delegate or self.host, delegate is not None)

@@ -14,7 +14,7 @@ from cleanslate.playbook import inherited_by_include, load_role, load_tasks_file
 from cleanslate.runner.outcome import Asked
 from cleanslate.runner.program import HostFailed
 from cleanslate.runner.roles import all_roles
-from cleanslate.runner.variables import Frame, PlayScope
+from cleanslate.runner.scope import Frame, PlayScope
 from cleanslate.steps.behaviour import IncludeRole, IncludeTasks
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from cleanslate.errors import CleanslateError, InputError, LeaseHeld, NoPython, 
 from cleanslate.model import Keywords, Play, Role, Step, walk
 from cleanslate.render import is_template
 from cleanslate.runner.reach import target_of
-from cleanslate.runner.variables import Frame, PlayScope
+from cleanslate.runner.scope import Frame, PlayScope
 from cleanslate.steps.registry import step_type
 from cleanslate.steps.spellings import as_flag
 

@@ -16,7 +16,8 @@ from cleanslate.runner.outcome import Asked, Done, lost_lease
 from cleanslate.runner.past import digest_of
 from cleanslate.runner.program import Handler, HostProgram, Section, Work
 from cleanslate.runner.roles import all_roles
-from cleanslate.runner.variables import Frame, PlayScope, load_vars_files
+from cleanslate.runner.scope import Frame, PlayScope
+from cleanslate.runner.variables import load_vars_files
 from cleanslate.runner.world import CENSORED, World, diffs_of
 from cleanslate.steps.behaviour import AddHost, SetFacts
 from cleanslate.steps.registry import step_type

@@ -16,8 +16,8 @@ from typing import Any, Protocol
 from cleanslate.model import Block, Node, Result, Role, Status, Step
 from cleanslate.runner.bus import plain
 from cleanslate.runner.outcome import Asked, Done, lost_lease
+from cleanslate.runner.scope import Frame
 from cleanslate.runner.state import HostState
-from cleanslate.runner.variables import Frame
 from cleanslate.steps.behaviour import IncludeRole, IncludeTasks, Meta
 
 Position = tuple[int, ...]

@@ -12,7 +12,7 @@ from cleanslate.model import Keywords
 
 if TYPE_CHECKING:
     from cleanslate.connect.target import Address, Target
-    from cleanslate.runner.variables import PlayScope
+    from cleanslate.runner.scope import PlayScope
     from cleanslate.runner.world import World
 
 # A keyword, and the variable that wins over it.

@@ -19,11 +19,12 @@ from cleanslate.runner.past import digest_of, steps_of
 from cleanslate.runner.play import BatchRun
 from cleanslate.runner.program import HostProgram
 from cleanslate.runner.roles import all_roles
+from cleanslate.runner.scope import PlayScope
 from cleanslate.runner.settings import RunSettings
 from cleanslate.runner.signals import stopping_on_signals
 from cleanslate.runner.state import RECAP_KEYS
 from cleanslate.runner.strategy import STRATEGIES, lanes_for
-from cleanslate.runner.variables import PlayScope, VariableWorld
+from cleanslate.runner.variables import VariableWorld
 from cleanslate.runner.world import World, worst_exit
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,40 +19,15 @@ from cleanslate.errors import InputError, Origin
 from cleanslate.inventory import host_layers, inventory_variables
 from cleanslate.model import Host, Inventory, Play, Role, Step
 from cleanslate.render import OMIT, Renderer, Variables
+from cleanslate.runner.magic import Magic
 from cleanslate.runner.roles import role_chain
+from cleanslate.runner.scope import Frame, Layers, PlayScope
 from cleanslate.runner.settings import RunSettings
 from cleanslate.runner.state import HostState
 from cleanslate.yamlfile import load_yaml
 
 if TYPE_CHECKING:
     from cleanslate.redaction import Secrets
-
-Layers = list[Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class Frame:
-    """What dynamic includes add for the steps below them: parameters, outermost first, and the file they are in."""
-
-    params: tuple[Mapping[str, Any], ...] = ()
-    folder: Path | None = None
-
-    def below(self, params: Mapping[str, Any], folder: Path | None = None) -> Frame:
-        """The frame one include further down."""
-        return Frame((*self.params, params) if params else self.params, folder or self.folder)
-
-
-@dataclass
-class PlayScope:
-    """What one play adds for all of its hosts."""
-
-    play: Play
-    roles: list[Role] = field(default_factory=list)  # whose vars and defaults later steps see
-    role_names: list[str] = field(default_factory=list)  # of the play's own roles, and of those included so far
-    prompts: dict[str, Any] = field(default_factory=dict)
-    files: dict[str, Layers] = field(default_factory=dict)  # by host: vars_files, whose names may be templates
-    hosts_all: Sequence[str] = ()
-    batch: Sequence[str] = ()
 
 
 class HostVars(Mapping[str, Any]):
@@ -91,6 +65,9 @@ class VariableWorld:
         self._run_info = dict(run_info)
         self._inventory_layers: dict[str, Layers] = {}
         self._renderers: dict[tuple[Path, ...], Renderer] = {}
+        self._folders: dict[tuple[Any, ...], tuple[Path, ...]] = {}
+        self._chains: dict[int, tuple[Role, ...]] = {}  # of roles that a run keeps, so that their ids stay theirs
+        self._places: dict[str, dict[str, Any]] = {}  # by host: what the run knows of it, whatever the play
         self.note: Callable[[str, Origin | None], None] = lambda text, origin: None  # set by whoever can tell people
         self._learned: dict[int, Mapping[str, Any]] = {}
         self.learn_secrets(settings.extra_vars)
@@ -105,10 +82,12 @@ class VariableWorld:
         """A play begins: the folder of its playbook (an imported one may lie elsewhere) has its variables and files."""
         if play.playbook.parent != self.playbook.parent:
             self._inventory_layers.clear()
+            self._places.clear()
         self.playbook = play.playbook
 
     def forget_inventory(self, name: str | None = None) -> None:
         """The inventory has changed (add_host, group_by, refresh_inventory): compose its layers anew."""
+        self._places.clear()
         if name is None:
             self._inventory_layers.clear()
         else:
@@ -139,6 +118,15 @@ class VariableWorld:
 
     def search_folders(self, step: Step | None, frame: Frame | None = None) -> tuple[Path, ...]:
         """Where a step's files, templates and included files are looked for, nearest first."""
+        role, file = (step.role, step.origin.file) if step is not None else (None, None)
+        key = (id(role), file, frame.folder if frame is not None else None, self.playbook)
+        if key not in self._folders:
+            if role is not None:
+                self._chains[id(role)] = role_chain(role)
+            self._folders[key] = self._found_folders(step, frame)
+        return self._folders[key]
+
+    def _found_folders(self, step: Step | None, frame: Frame | None) -> tuple[Path, ...]:
         folders: list[Path] = []
         if step is not None and step.role is not None:
             folders += [step.role.path, *(parent.path for parent in reversed(step.role.parents))]
@@ -178,7 +166,7 @@ class VariableWorld:
     ) -> Variables:
         """What a step sees on a host; `extra` are loop variables and the like, above everything."""
         state = self.state(name)
-        chain = role_chain(step.role) if step else ()
+        chain = self._chain(step.role) if step else ()
         layers: Layers = [role.defaults for role in (*scope.roles, *chain)]
         layers += self.inventory_layers(name)
         layers += self._learned_low(state)
@@ -190,6 +178,13 @@ class VariableWorld:
         layers += [role.params for role in chain]
         layers += frame.params
         return self._finish(layers, state, scope, step, frame, extra)
+
+    def _chain(self, role: Role | None) -> tuple[Role, ...]:
+        if role is None:
+            return ()
+        if id(role) not in self._chains:
+            self._chains[id(role)] = role_chain(role)
+        return self._chains[id(role)]
 
     def _learned_low(self, state: HostState) -> Layers:
         return [state.fact_variables, {"ansible_facts": state.facts}]
@@ -206,47 +201,24 @@ class VariableWorld:
         frame: Frame | None,
         extra: Sequence[Mapping[str, Any]],
     ) -> Variables:
-        magic = self._magic(state, scope, step, frame)
-        variables = Variables(
-            [self.settings.connection_vars, *layers, self.settings.extra_vars, magic, *extra],
-            self.renderer(step, frame),
-        )
-        magic["vars"] = variables
+        own: dict[str, Any] = {}
+        known = Magic(self, scope, step, frame)
+        layers = [self.settings.connection_vars, *layers, self.settings.extra_vars, self._place(state), known, own]
+        variables = Variables([*layers, *extra], self.renderer(step, frame))
+        own["vars"] = variables
         return variables
 
-    def _magic(
-        self, state: HostState, scope: PlayScope | None, step: Step | None, frame: Frame | None
-    ) -> dict[str, Any]:
-        magic: dict[str, Any] = {
-            **self._run_info,
-            **inventory_variables(self.inventory, state.name),
-            "hostvars": HostVars(self),
-            "playbook_dir": str(self.playbook.parent.resolve()),
-            "omit": OMIT,
-            "ansible_search_path": [str(folder) for folder in self.search_folders(step, frame)],
-        }
-        if scope is not None:
-            alive = [name for name in scope.hosts_all if self.state(name).active]
-            batch = [name for name in scope.batch if self.state(name).active]
-            magic |= {
-                "ansible_play_name": str(scope.play.name or ""),
-                "ansible_play_hosts_all": list(scope.hosts_all),
-                "ansible_play_hosts": alive,
-                "ansible_play_batch": batch,
-                "play_hosts": batch,
-                "ansible_play_role_names": list(scope.role_names),
-                "role_names": list(scope.role_names),
-                "ansible_role_names": sorted({*scope.role_names, *(role.name for role in scope.roles)}),
+    def _place(self, state: HostState) -> dict[str, Any]:
+        """What the run knows of a host, whatever the play and step."""
+        if state.name not in self._places:
+            self._places[state.name] = {
+                **self._run_info,
+                **inventory_variables(self.inventory, state.name),
+                "hostvars": HostVars(self),
+                "playbook_dir": str(self.playbook.parent.resolve()),
+                "omit": OMIT,
             }
-        if step is not None and step.role is not None:
-            magic |= {
-                "role_name": step.role.name.rpartition(".")[2],
-                "role_path": str(step.role.path.resolve()),
-                "ansible_role_name": step.role.name,
-                "ansible_parent_role_names": [parent.name for parent in reversed(step.role.parents)],
-                "ansible_parent_role_paths": [str(parent.path) for parent in reversed(step.role.parents)],
-            }
-        return magic
+        return self._places[state.name]
 
 
 def load_vars_files(scope: PlayScope, name: str, world: VariableWorld) -> Layers:

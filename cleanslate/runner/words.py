@@ -9,7 +9,7 @@ from cleanslate.errors import CleanslateError, StepFailed
 from cleanslate.model import Result, SourceText, Status, Step
 from cleanslate.render import OMIT, free_names
 from cleanslate.runner.outcome import lost_lease
-from cleanslate.runner.variables import Frame, PlayScope
+from cleanslate.runner.scope import Frame, PlayScope
 from cleanslate.steps.spellings import as_flag
 
 if TYPE_CHECKING:

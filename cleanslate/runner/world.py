@@ -11,8 +11,9 @@ from cleanslate.errors import Interrupted
 from cleanslate.model import Diff, Result, Status
 from cleanslate.redaction import Secrets
 from cleanslate.runner.bus import Bus
+from cleanslate.runner.scope import PlayScope
 from cleanslate.runner.settings import RunSettings
-from cleanslate.runner.variables import PlayScope, VariableWorld
+from cleanslate.runner.variables import VariableWorld
 
 if TYPE_CHECKING:
     from cleanslate.connect.target import Connections
