@@ -191,6 +191,7 @@ class Role:
     keywords: Keywords = field(default_factory=Keywords)
     origin: Origin | None = None
     tasks_from: str = "main"  # also the entry point of the argument_specs that counts
+    collections: tuple[str, ...] = ()  # where its short names of modules are looked for first
 
 
 @dataclass(eq=False)
@@ -260,6 +261,7 @@ class Play:
     any_errors_fatal: Any = None
     force_handlers: Any = None
     lease: Any = None
+    collections: tuple[str, ...] = ()  # where short names of modules are looked for first, outside roles
     keywords: Keywords = field(default_factory=Keywords)
 
 

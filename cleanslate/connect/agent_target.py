@@ -79,9 +79,10 @@ class AgentTarget:
         blob: bytes | Path | None = None,
         sink: BinaryIO | None = None,
         on_progress: Callable[[Mapping[str, Any]], None] | None = None,
+        parts: Mapping[str, bytes] | None = None,
     ) -> Answer:
         """Make one call of the agent."""
-        request = Request(name, arguments, read_only, blob, sink, on_progress)
+        request = Request(name, arguments, read_only, blob, sink, on_progress, parts=parts or {})
         if not bundle.has(request.module):
             raise CallFailed("bug", f"there is no call {name}")
         until, cancels = time.monotonic() + deadline, self._cancels

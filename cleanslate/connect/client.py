@@ -9,8 +9,9 @@ from __future__ import annotations
 import queue
 import threading
 import time
+import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -44,6 +45,7 @@ class Request:
     sink: BinaryIO | None
     on_progress: Callable[[Mapping[str, Any]], None] | None
     lease: Mapping[str, Any] | None = None  # what the agent must hold before it makes the call
+    parts: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -123,6 +125,7 @@ class AgentClient:
                 sizes, data = parcel(missing, as_code=as_code)
                 self._outbox.put((None, frame({"modules": sizes}, data)))
                 self._shipped.update(missing)
+            self._post_parts(request.parts)
             header = {
                 "id": pending.id,
                 "call": request.name,
@@ -136,6 +139,13 @@ class AgentClient:
             self._calls[pending.id] = pending
             self._outbox.put((pending, frame(header, source.whole)))
         return pending
+
+    def _post_parts(self, parts: Mapping[str, bytes]) -> None:
+        new = {name: data for name, data in parts.items() if name not in self._shipped}
+        if new:
+            sizes = {name: (len(data), True) for name, data in new.items()}
+            self._outbox.put((None, frame({"modules": sizes}, zlib.compress(b"".join(new.values()), 1))))
+            self._shipped.update(new)
 
     def _wait(self, pending: Pending, source: Source, until: float) -> None:
         """Send the rest of the blob as it is asked for, until there is an answer or none can be expected."""

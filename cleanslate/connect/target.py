@@ -68,6 +68,7 @@ class Target(Protocol):
         blob: bytes | Path | None = None,
         sink: BinaryIO | None = None,
         on_progress: Callable[[Mapping[str, Any]], None] | None = None,
+        parts: Mapping[str, bytes] | None = None,
     ) -> Answer:
         """Make one call of the agent (`files.stat`), in one round trip.
 
@@ -75,6 +76,7 @@ class Target(Protocol):
         read_only: the agent refuses a call that is not marked as read-only.
         blob: bytes, or a local file that is streamed. sink: where a large answer's bytes go instead of `Answer.blob`.
         on_progress: called with each progress report, in the connection's own thread.
+        parts: digest -> bytes that the call asks for; each is sent once for as long as the agent lives.
         Raises Unreachable, OutcomeUnknown, DeadlinePassed, NoPython, CallFailed.
         """
 

@@ -10,7 +10,7 @@ from cleanslate.model import Block, Node, SourceList, SourceMap, Step
 from cleanslate.playbook import explain
 from cleanslate.playbook.forms import Form, read_form
 from cleanslate.playbook.inherit import merge, read_keywords
-from cleanslate.playbook.keywords import BLOCK, BLOCK_PARTS, HANDLER, INCLUDE_ALLOWS, STEP
+from cleanslate.playbook.keywords import BLOCK, BLOCK_PARTS, HANDLER, INCLUDE_ALLOWS, STEP, collection_names
 from cleanslate.playbook.loader import Loader, Scope, as_map, as_name
 from cleanslate.playbook.types import IMPORTS, INCLUDES
 from cleanslate.playbook.values import did_you_mean, is_name, shown
@@ -62,6 +62,8 @@ def _read_block(entry: SourceMap, scope: Scope, loader: Loader, origin: Origin) 
             problems.add(f"{subject}: {what}", entry.key_origin(key), fix=fix)
     keywords = merge(scope.inherit, read_keywords(entry, BLOCK, problems, subject))
     inner = replace(scope, inherit=keywords)
+    if entry.get("collections"):
+        inner = replace(inner, collections=collection_names(entry["collections"]))
     parts = {
         part: read_entries(entry.get(part), inner, loader, f'{subject}: "{part}"', entry.value_origin(part))
         for part in BLOCK_PARTS

@@ -9,9 +9,10 @@ from cleanslate.errors import Origin
 from cleanslate.model import SourceMap, SourceText
 from cleanslate.playbook import explain
 from cleanslate.playbook.arguments import RAW_OPTIONS, RAW_TYPES, split_text
+from cleanslate.playbook.foreign import Said, type_at
 from cleanslate.playbook.keywords import HANDLER, STEP, STEP_WORDS
 from cleanslate.playbook.loader import Loader, Scope, as_map, as_name
-from cleanslate.playbook.types import free_form, step_name, unknown_name
+from cleanslate.playbook.types import free_form, unknown_name
 from cleanslate.playbook.values import copy_entry, shown, templated
 
 ALL_ARGUMENTS = "**"
@@ -35,6 +36,7 @@ def read_form(entry: SourceMap, scope: Scope, loader: Loader, origin: Origin) ->
     table = HANDLER if scope.handlers else STEP
     types: list[tuple[Any, str]] = []
     unknown: list[Any] = []
+    refused: dict[Any, Said] = {}  # step types that there are and that cannot be used
     loops: list[str] = []
     for key in entry:
         if key in table or key in STEP_WORDS:
@@ -42,11 +44,12 @@ def read_form(entry: SourceMap, scope: Scope, loader: Loader, origin: Origin) ->
         if isinstance(key, str) and key.startswith("with_"):
             loops.append(key)
             continue
-        name = step_name(key) if isinstance(key, str) else None
-        if name is None:
-            unknown.append(key)
-        else:
+        name = type_at(key, entry, scope, loader) if isinstance(key, str) else None
+        if isinstance(name, str):
             types.append((key, name))
+        else:
+            unknown.append(key)
+            refused |= {key: name} if name else {}
     name_text = as_name(entry.get("name"), entry.value_origin("name"))
     kind = "handler" if scope.handlers else "step"
     action = next((key for key in ("action", "local_action") if key in entry), None)
@@ -54,12 +57,12 @@ def read_form(entry: SourceMap, scope: Scope, loader: Loader, origin: Origin) ->
         types.append((action, ""))
     said = f'{kind} "{name_text}"' if name_text else kind
     if len(types) != 1:
-        _refuse_types(entry, types, unknown, said, scope, loader, origin)
+        _refuse_types(entry, types, unknown, refused, said, scope, loader, origin)
         return None
     key, type_name = types[0]
     value: Any = entry[key]
     if action is not None:
-        found = _read_action(value, said, entry.value_origin(action), loader)
+        found = _read_action(value, said, entry, entry.value_origin(action), scope, loader)
         if found is None:
             return None
         type_name, value = found
@@ -78,6 +81,7 @@ def _refuse_types(
     entry: SourceMap,
     types: list[tuple[Any, str]],
     unknown: list[Any],
+    refused: dict[Any, Said],
     subject: str,
     scope: Scope,
     loader: Loader,
@@ -91,9 +95,9 @@ def _refuse_types(
         what, fix = explain.no_type(entry)
         loader.problems.add(f"{subject}: {what}", at, fix=fix)
         return
-    key = explain.likely_type(unknown, entry)
+    key = next(iter(refused), None) or explain.likely_type(unknown, entry)
     severity = "warning" if scope.lenient else "error"
-    what, fix = explain.unknown_type(key, entry)
+    what, fix = refused.get(key) or explain.unknown_type(key, entry)
     loader.problems.add(f"{subject}: {what}", entry.key_origin(key), fix=fix, severity=severity, code="unknown-step")
     for extra in unknown:
         if extra != key:
@@ -101,7 +105,9 @@ def _refuse_types(
             loader.problems.add(f"{subject}: {what}", entry.key_origin(extra), fix=fix, severity=severity)
 
 
-def _read_action(value: Any, subject: str, origin: Origin | None, loader: Loader) -> tuple[str, Any] | None:
+def _read_action(
+    value: Any, subject: str, entry: SourceMap, origin: Origin | None, scope: Scope, loader: Loader
+) -> tuple[str, Any] | None:
     """`action: copy src=a dest=b`, `action: {module: copy, src: a}` -> the type's canonical name, and its arguments."""
     rest: Any
     if isinstance(value, dict):
@@ -120,9 +126,9 @@ def _read_action(value: Any, subject: str, origin: Origin | None, loader: Loader
         fix = "for example action: copy src=a dest=b"
         loader.problems.add(f"{subject}: an action names a step type and its arguments", origin, fix=fix)
         return None
-    name = step_name(word)
-    if name is None:
-        what, fix_said = unknown_name(word)
+    name = type_at(word, entry, scope, loader)
+    if not isinstance(name, str):
+        what, fix_said = name or unknown_name(word)
         loader.problems.add(f"{subject}: {what}", origin, fix=fix_said, code="unknown-step")
         return None
     return name, rest

@@ -211,6 +211,19 @@ def debugger(value: Any, place: Place) -> Any:
     return MISSING
 
 
+def collections(value: Any, place: Place) -> Any:
+    """Names of collections; where they count (play, role, block, step) they are read by `collection_names`."""
+    names = value if isinstance(value, list) else [value]
+    if not all(isinstance(name, str) and name.count(".") == 1 for name in names):
+        place.add(f'"collections" takes a list of names, not {shown(value)}', fix="for example [community.general]")
+    return MISSING
+
+
+def collection_names(value: Any) -> tuple[str, ...]:
+    """The names under `collections`."""
+    return tuple(str(name) for name in (value if isinstance(value, list) else [value]) if isinstance(name, str))
+
+
 def ignored(value: Any, place: Place) -> Any:
     """A keyword of Ansible's that means nothing here."""
     place.add(f'"{place.keyword}" has no meaning here and is ignored', severity="note", code="ignored-keyword")
@@ -239,7 +252,7 @@ SHARED: dict[str, Keyword] = {
     **_same(layers, "environment", "module_defaults"),
     **_same(words, "tags"),
     "debugger": Keyword(debugger),
-    "collections": Keyword(ignored),
+    "collections": Keyword(collections),
     "become_exe": Keyword(ignored),
 }
 _INNER: dict[str, Keyword] = {  # what roles, blocks and steps have beyond plays

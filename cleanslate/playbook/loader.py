@@ -27,6 +27,7 @@ class Scope:
     file: Path
     role: Role | None = None
     handlers: bool = False
+    collections: tuple[str, ...] | None = None  # a block's own; None: as its role or play says
     lenient: bool = False
     """A file that perhaps is never reached (a dynamic include): step types that are not known are only warned of."""
 

@@ -11,7 +11,17 @@ from cleanslate.model import Keywords, Node, Play, SourceList, SourceMap
 from cleanslate.playbook.entries import read_entries
 from cleanslate.playbook.find import expanded, near_file
 from cleanslate.playbook.inherit import NOTHING, merge, read_keywords
-from cleanslate.playbook.keywords import MISSING, PLAY_WORDS, SHARED, STEP, Place, all_words, conditions, words
+from cleanslate.playbook.keywords import (
+    MISSING,
+    PLAY_WORDS,
+    SHARED,
+    STEP,
+    Place,
+    all_words,
+    collection_names,
+    conditions,
+    words,
+)
 from cleanslate.playbook.keywords import variables as read_variables
 from cleanslate.playbook.loader import Loader, Scope, as_map, as_name
 from cleanslate.playbook.roles import read_roles
@@ -166,6 +176,7 @@ def _read_play(source: SourceMap, path: Path, loader: Loader, handed: Handed, or
         any_errors_fatal=keywords.any_errors_fatal,
         force_handlers=found.get("force_handlers"),
         lease=source.get("lease"),
+        collections=collection_names(source.get("collections")),
         keywords=keywords,
     )
     _read_parts(play, source, path, subject, loader)

@@ -13,7 +13,7 @@ from cleanslate.playbook.entries import read_entries
 from cleanslate.playbook.find import expanded, role_file, role_files, role_search_paths
 from cleanslate.playbook.forms import Form
 from cleanslate.playbook.inherit import merge, read_keywords
-from cleanslate.playbook.keywords import ROLE, STEP, Place
+from cleanslate.playbook.keywords import ROLE, STEP, Place, collection_names
 from cleanslate.playbook.keywords import variables as read_variables
 from cleanslate.playbook.loader import Loader, Scope, as_map
 from cleanslate.playbook.values import as_data, copy_entry, did_you_mean, is_name, name_refusal, shown, templated
@@ -209,6 +209,7 @@ def _read_files(use: Use, path: Path, scope: Scope, loader: Loader) -> Role:
         keywords=keywords,
         origin=use.origin,
         tasks_from=use.tasks_from.removesuffix(".yml").removesuffix(".yaml"),
+        collections=collection_names(meta.get("collections")),
     )
     meta_path = role_file(path / "meta", "main") or path / "meta/main.yml"
     inner = Scope(keywords, meta_path, role, lenient=scope.lenient)

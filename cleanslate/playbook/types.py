@@ -25,17 +25,6 @@ LANGUAGE_ARGUMENTS: Mapping[str, tuple[str, ...]] = {
 }
 _PREFIXES = ("ansible.builtin.", "ansible.legacy.")
 
-# Modules of ansible-core; a name from here that is no step type is not misspelt, only not there.
-_ANSIBLE_NAMES = """
-    add_host apt apt_key apt_repository assemble assert async_status blockinfile command copy cron deb822_repository
-    debconf debug dnf dnf5 dpkg_selections expect fail fetch file find gather_facts get_url getent git group
-    group_by hostname import_playbook import_role import_tasks include_role include_tasks include_vars iptables
-    known_hosts lineinfile meta mount_facts package package_facts pause ping pip raw reboot replace rpm_key script
-    service service_facts set_fact set_stats setup shell slurp stat subversion systemd systemd_service sysvinit
-    tempfile template unarchive uri user validate_argument_spec wait_for wait_for_connection yum yum_repository
-"""
-_ANSIBLE = frozenset(_ANSIBLE_NAMES.split())
-
 
 def step_name(word: str) -> str | None:
     """The canonical name of a step type, import or include; None when there is none of that name."""
@@ -55,17 +44,16 @@ def known_names() -> list[str]:
 
 def unknown_name(word: str) -> tuple[str, str | None]:
     """What to say about a step type that there is not, and what to do."""
+    from cleanslate.modules.find import ansible_root, bring, core_modules, plausible
+
     short = word.removeprefix("ansible.builtin.").removeprefix("ansible.legacy.")
-    if short in _ANSIBLE:
-        return (
-            f'the step type "{word}" is one of Ansible\'s that cleanslate does not have',
-            "inv steps lists those it has",
-        )
-    if short.count(".") >= 2:
-        collection = ".".join(short.split(".")[:2])
-        what = f'the step type "{word}" is of the collection {collection}, which is not known here'
-        return what, "inv steps lists all there are"
-    return f'there is no step type "{word}"', did_you_mean(short, known_names())
+    if plausible(word):
+        if ansible_root() is None:
+            what = f'the step type "{word}" is a module of Ansible\'s, which runs through ansible-core'
+            return what, f"install that beside cleanslate: {bring()}"
+        return f'the step type "{word}" is not in the ansible-core that is installed', "inv steps lists our own"
+    near = did_you_mean(short, known_names()) or did_you_mean(short, core_modules(), cutoff=0.8)
+    return f'there is no step type "{word}"', near
 
 
 def free_form(name: str) -> str | None:
@@ -84,6 +72,8 @@ def argument_names(name: str) -> list[str]:
 
 def spellings(step_type: StepType) -> dict[str, str]:
     """Every way to write a step type's arguments -> the field that it is for."""
+    if step_type.options is not None:
+        return {word: name for name, one in step_type.options.items() for word in (*one.aliases, name)}
     return _model_spellings(step_type.arguments)
 
 

@@ -34,6 +34,10 @@ def _find(name):
         from cleanslate.remote import downloads
 
         return downloads.fetch
+    if name == "modules.run":
+        from cleanslate.remote import modules
+
+        return modules.run
     raise Failed("unsupported", name + " cannot go on by itself")
 
 
@@ -52,7 +56,7 @@ def start(call, jid, name, arguments, seconds, environment=None):
     if child == 0:
         try:
             _detach()
-            _Job(place, jid, seconds, data).run(function, arguments)
+            _Job(place, jid, seconds, data, call.part).run(function, arguments)
         finally:
             os._exit(0)
     os.waitpid(child, 0)
@@ -75,8 +79,9 @@ def _detach():
 class _Job(Call):
     """The call in its own process; at its time limit everything that it has started is ended."""
 
-    def __init__(self, place, jid, seconds, data):
+    def __init__(self, place, jid, seconds, data, part):
         super().__init__(left=seconds, blob=None if data is None else io.BytesIO(data))
+        self.part = part  # of the agent that was: all that it had been sent is here too
         self.place = place
         self.jid = jid
         self.seconds = seconds

@@ -41,6 +41,10 @@ class Call:
     def progress(self, **facts):
         """Report what is seen now (JSON types); costs nothing when nobody listens."""
 
+    def part(self, name):
+        """What the controller has sent before under a digest, as bytes, for as long as the agent lives."""
+        raise Failed("bug", "nothing was sent under " + name)
+
     def own(self, process):
         """Name a subprocess.Popen (in its own process group) that must not outlive this call."""
 

@@ -106,6 +106,10 @@ class CallUnderWay(Call):
         """Send what is seen now to the controller."""
         self.agent.send({"id": self.id, "progress": facts})
 
+    def part(self, name):
+        """What was sent before."""
+        return self.agent.sources[name]
+
     def own(self, process):
         """Keep a Popen in mind; one that comes after the end is ended at once."""
         self.owned.append(process)

@@ -144,11 +144,12 @@ def _drive(
         while True:
             change = behaviour.throw(failure) if failure else behaviour.send(answer)  # type: ignore[arg-type]
             failure = None
-            if check and change.predicted is None:
+            foretold = _foretold(change) if check else None
+            if check and foretold is None:
                 changes = [*tried.changes, change]
                 return Applied(_unknown(changes), changes=[c.summary for c in changes])
             try:
-                answer = Answer(dict(change.predicted or {})) if check else _make(change, context, target)
+                answer = Answer(dict(foretold or {})) if check else _make(change, context, target)
             except CleanslateError as error:
                 failure = error  # the generator may know better; if not, it comes straight back out
             tried.add(change, failure)
@@ -157,6 +158,10 @@ def _drive(
     finally:
         behaviour.close()
     return _finish(outcome, tried)
+
+
+def _foretold(change: Change) -> Mapping[str, Any] | None:
+    return change.predicted() if callable(change.predicted) else change.predicted
 
 
 def _make(change: Change, context: StepContext, target: Target | None) -> Answer:
@@ -181,6 +186,7 @@ def _call(change: Change, context: StepContext, target: Target, deadline: float)
             blob=change.blob,
             sink=sink,
             on_progress=lambda facts: context.progress(**{"text": "", **facts}),
+            parts=change.parts,
         )
 
     if change.save is None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cleanslate.connect.target import Address, Target
     from cleanslate.runner.apply import Applied
 
-DETACHABLE = frozenset({"command.run", "downloads.fetch"})
+DETACHABLE = frozenset({"command.run", "downloads.fetch", "modules.run"})
 _PATIENCE = 60.0  # seconds for which a target may be lost while a job on it is waited for
 _LOOK = 20.0  # seconds that the target waits for a job's end before it answers that it still runs
 
@@ -63,16 +63,24 @@ class JobTarget:
         blob: bytes | Path | None = None,
         sink: BinaryIO | None = None,
         on_progress: Callable[[Mapping[str, Any]], None] | None = None,
+        parts: Mapping[str, bytes] | None = None,
     ) -> Answer:
         """Make a call; one that may take long is started by itself, and its end waited for."""
         if name not in DETACHABLE or self._job.started.is_set():
             return self._target.call(
-                name, arguments, deadline=deadline, read_only=read_only, blob=blob, sink=sink, on_progress=on_progress
+                name,
+                arguments,
+                deadline=deadline,
+                read_only=read_only,
+                blob=blob,
+                sink=sink,
+                on_progress=on_progress,
+                parts=parts,
             )
         job = self._job
         started = {"jid": job.id, "name": name, "arguments": dict(arguments), "seconds": job.seconds}
         answer = self._target.call(
-            "jobs.start", {**started, "environment": dict(job.environment)}, deadline=60.0, blob=blob
+            "jobs.start", {**started, "environment": dict(job.environment)}, deadline=60.0, blob=blob, parts=parts
         )
         job.place = str(answer["results_file"])
         job.started.set()

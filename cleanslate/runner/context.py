@@ -37,12 +37,16 @@ class RunContext:
         sleep: Callable[[float], None],
         step: tuple[str, str] = ("", ""),
         foretold: Collection[str] = (),
+        diff: bool = False,
+        no_log: bool = False,
     ) -> None:
         self.host = host
         self.variables: Mapping[str, Any] = variables
         self.environment = environment
         self.deadline = deadline
         self.verbosity = settings.verbosity
+        self.diff = diff
+        self.no_log = no_log
         self.warnings: list[str] = []
         self.foretold = foretold
         self._renderer = renderer
@@ -62,6 +66,7 @@ class RunContext:
         within: float | None = None,
         blob: bytes | None = None,
         on_progress: Callable[[Mapping[str, Any]], None] | None = None,
+        parts: Mapping[str, bytes] | None = None,
         **arguments: Any,
     ) -> Answer:
         """Make a read-only call on the target."""
@@ -72,6 +77,7 @@ class RunContext:
             read_only=True,
             blob=blob,
             on_progress=on_progress or (lambda facts: self.progress(**{"text": "", **facts})),
+            parts=parts,
         )
 
     def progress(self, text: str, **facts: Any) -> None:

@@ -260,4 +260,6 @@ class StepRun:
             sleep=self.world.sleep,
             step=(self.words.name(), self.type.name),
             foretold=self.state.foretold,
+            diff=self.words.diff(variables),
+            no_log=self.done.no_log,
         )

@@ -85,6 +85,12 @@ class StepWords:
             return self.world.check
         return self.flag(self.keywords.check_mode, variables)
 
+    def diff(self, variables: Variables) -> bool:
+        """Whether what changes is to be shown."""
+        if self.keywords.diff is None:
+            return self.world.settings.diff
+        return self.flag(self.keywords.diff, variables)
+
     def when(self, variables: Variables) -> bool:
         """Whether the conditions hold."""
         return self.renderer.condition(list(self.keywords.when), variables)
@@ -122,7 +128,7 @@ class StepWords:
         merged: dict[str, Any] = {}
         for layer in self.keywords.module_defaults:
             defaults = self.renderer.render(layer, variables)
-            for name in (self.step.type, f"ansible.builtin.{self.step.type}"):
+            for name in names_of(self.type):
                 merged |= dict((defaults or {}).get(name) or {})
         whole = self.renderer.render(self.step.args.get("**"), variables)
         if isinstance(whole, Mapping):

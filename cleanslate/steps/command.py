@@ -89,4 +89,5 @@ STEP = StepType(
     repeatable=False,
     foretells=False,
     check=_check,
+    background=True,
 )

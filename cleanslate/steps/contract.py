@@ -106,6 +106,18 @@ Seconds = Annotated[float, BeforeValidator(seconds)]
 
 
 @dataclass(frozen=True)
+class Option:
+    """One argument as a documentation tells of it: its other spellings, whether it must be given, what it may be."""
+
+    aliases: Sequence[str] = ()
+    required: bool = False
+    choices: Sequence[Any] = ()
+    kind: str = "str"
+    default: Any = None
+    about: str = ""
+
+
+@dataclass(frozen=True)
 class StepType:
     """A step type as the registry knows it; `STEP` in its file.
 
@@ -125,6 +137,9 @@ class StepType:
     only_reads True: it can change nothing on its target, so a run needs no lease for it.
     check, if given, looks at the literal arguments before a host is touched and yields mistakes as
     (argument name, what, fix).
+    options are the arguments of a type whose model is open, as its documentation gives them; None where that is not known,
+    and then every argument is taken; undocumented says of another word whether it may be one all the same. aliases are
+    its other full names. background True: its change can go on by itself (`async` with `poll: 0`).
     """
 
     name: str
@@ -149,3 +164,6 @@ class StepType:
     ansible_name: str | None = "ansible.builtin"
     aliases: Sequence[str] = ()
     check: Callable[[Mapping[str, Any]], Sequence[tuple[str, str, str | None]]] | None = None
+    options: Mapping[str, Option] | None = None
+    undocumented: Callable[[str], bool] = lambda _word: False
+    background: bool = False

@@ -247,4 +247,5 @@ STEP = StepType(
         "Without one, and where the server does not say that it has nothing newer, check mode cannot know whether the "
         "file would change."
     ),
+    background=True,
 )

@@ -18,6 +18,19 @@ _PREFIXES = ("ansible.builtin.", "ansible.legacy.", "cleanslate.")
 ALIASES = {"systemd_service": "systemd", "include": "include_tasks"}
 
 
+_added: dict[str, StepType] = {}  # step types that are not of this folder, by canonical name
+
+
+def add(step_type: StepType) -> None:
+    """Make a step type known that is not of this folder; one of the same name that was added before gives way."""
+    _added[step_type.name] = step_type
+
+
+def added() -> tuple[StepType, ...]:
+    """The step types that were added."""
+    return tuple(_added.values())
+
+
 @cache
 def step_names() -> tuple[str, ...]:
     """The canonical names of all step types, sorted; from file names alone, without importing any."""
@@ -34,9 +47,20 @@ def canonical(name: str) -> str | None:
     return name if name in step_names() else None
 
 
-@cache
+def names_of(step_type: StepType) -> tuple[str, ...]:
+    """Every name that module_defaults may use for a step type; of two, the later one counts."""
+    full = [f"{collection}.{step_type.name}" for collection in ("ansible.legacy", "ansible.builtin")]
+    return (step_type.name, *(full if step_type.ansible_name == "ansible.builtin" else ()), *step_type.aliases)
+
+
 def step_type(name: str) -> StepType:
-    """The step type of a canonical name. A Python keyword is a file with a trailing underscore (`assert_.py`)."""
+    """The step type of a canonical name."""
+    return _added.get(name) or _own(name)
+
+
+@cache
+def _own(name: str) -> StepType:
+    """A step type of this folder. A Python keyword is a file with a trailing underscore (`assert_.py`)."""
     from cleanslate.steps.contract import StepType  # brings pydantic, which names alone do not need
 
     package = __package__ or "cleanslate.steps"

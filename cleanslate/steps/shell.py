@@ -61,4 +61,5 @@ STEP = StepType(
     free_form="cmd",
     repeatable=False,
     foretells=False,
+    background=True,
 )

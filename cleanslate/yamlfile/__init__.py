@@ -35,6 +35,16 @@ def load_yaml_text(text: str, file: str, *, vault: Decrypt | None = None, first_
     return build(text, file, vault, first_line)
 
 
+def load_foreign(text: str) -> Any:
+    """Read YAML that is not of this repository, fast and without places; ValueError where it cannot be read."""
+    import yaml
+
+    try:
+        return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from None
+
+
 def read_text(path: Path, *, vault: Decrypt | None = None) -> str:
     """Give a file's text, decrypted if it is encrypted as a whole; InputError if it cannot be read as UTF-8."""
     file = shown_path(path)
@@ -78,4 +88,4 @@ def shown_path(path: Path) -> str:
     return text[len(here) + 1 :] if text.startswith(here + "/") else text
 
 
-__all__ = ["Decrypt", "load_yaml", "load_yaml_text", "read_text", "shown_path", "MOST_BYTES"]
+__all__ = ["Decrypt", "load_yaml", "load_yaml_text", "load_foreign", "read_text", "shown_path", "MOST_BYTES"]

@@ -28,7 +28,9 @@ class DirectTarget:
         self.calls: list[str] = []
         self.progress: list[dict] = []
 
-    def call(self, name, arguments, *, deadline, read_only=False, blob=None, sink=None, on_progress=None):
+    def call(
+        self, name, arguments, *, deadline, read_only=False, blob=None, sink=None, on_progress=None, parts=None
+    ):
         module, _, function = name.partition(".")
         found = getattr(importlib.import_module(f"cleanslate.remote.{module}"), function)
         assert found.is_call
@@ -37,6 +39,7 @@ class DirectTarget:
         self.calls.append(name)
         data = blob.read_bytes() if isinstance(blob, Path) else blob
         call = Call(left=deadline, blob=io.BytesIO(data) if data is not None else None)
+        call.part = (parts or {}).__getitem__
         call.progress = lambda **facts: (self.progress.append(facts), on_progress and on_progress(facts))
         try:
             answer = found(call, **arguments)
@@ -76,6 +79,7 @@ class Context:
         self.environment = environment or {}
         self.deadline = deadline
         self.verbosity = 0
+        self.diff = self.no_log = False
         self.folder = folder
         self.told: list[tuple[str, dict]] = []
         self.warnings: list[str] = []
@@ -84,9 +88,15 @@ class Context:
         self.foretold: set[str] = set()
         self.earlier = earlier or {}
 
-    def read(self, call, /, *, within=None, blob=None, on_progress=None, **arguments):
+    def read(self, call, /, *, within=None, blob=None, on_progress=None, parts=None, **arguments):
         return self.target.call(
-            call, arguments, deadline=within or self.deadline, read_only=True, blob=blob, on_progress=on_progress
+            call,
+            arguments,
+            deadline=within or self.deadline,
+            read_only=True,
+            blob=blob,
+            on_progress=on_progress,
+            parts=parts,
         )
 
     def progress(self, text, **facts):

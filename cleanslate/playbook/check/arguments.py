@@ -53,11 +53,11 @@ class _Check:
     # ------------------------------------------------------------------ names
 
     def names(self) -> None:
-        open_ended = self.type.arguments.model_config.get("extra") == "allow"
+        open_ended = self.type.arguments.model_config.get("extra") == "allow" and self.type.options is None
         for key in self.args:
             field = self.known.get(key) if isinstance(key, str) else None
             if field is None:
-                if key != ALL_ARGUMENTS and not open_ended and not templated(key):
+                if key != ALL_ARGUMENTS and not open_ended and not templated(key) and not self.undocumented(key):
                     self.unknown(key)
             elif field in self.given:
                 first = self.given[field]
@@ -65,6 +65,9 @@ class _Check:
                 self.add(what, self.args.key_origin(key), "keep one of them")
             else:
                 self.given[field] = key
+
+    def undocumented(self, key: Any) -> bool:
+        return isinstance(key, str) and self.type.undocumented(key)
 
     def unknown(self, key: Any) -> None:
         name = self.type.name
@@ -83,8 +86,10 @@ class _Check:
     # ------------------------------------------------------------------ presence
 
     def required(self, elsewhere: set[str]) -> None:
-        for field, info in self.type.arguments.model_fields.items():
-            if info.is_required() and field not in self.given and field not in elsewhere:
+        needed = [field for field, info in self.type.arguments.model_fields.items() if info.is_required()]
+        needed += [name for name, option in (self.type.options or {}).items() if option.required]
+        for field in needed:
+            if field not in self.given and field not in elsewhere:
                 fix = self.required_fix(field)
                 self.add(f'{self.type.name} needs the argument "{field}"', self.step.origin, fix)
 
@@ -157,16 +162,17 @@ class _Check:
 def default_names(step: Step) -> set[str] | None:
     """Fields that the step's module_defaults may give; None when a template hides which."""
     found: set[str] = set()
+    step_type = registry.step_type(step.type)
     for layer in step.keywords.module_defaults:
         if not isinstance(layer, Mapping):
             return None
         for name, values in layer.items():
             if isinstance(name, str) and name.startswith("group/"):
                 return None
-            if isinstance(name, str) and step_name(name) == step.type:
+            if isinstance(name, str) and (step_name(name) == step.type or name in registry.names_of(step_type)):
                 if not isinstance(values, Mapping):
                     return None
-                known = spellings(registry.step_type(step.type))
+                known = spellings(step_type)
                 found |= {known.get(str(key), str(key)) for key in values}
     return found
 

@@ -6,18 +6,17 @@ from cleanslate.errors import Problems
 from cleanslate.playbook.check.survey import Found
 from cleanslate.steps import registry
 
-ABLE = frozenset({"command", "shell", "get_url"})
-
 
 def check_background(found: Found, problems: Problems) -> None:
     """Refuse `poll: 0` for a step whose work would end with the connection."""
     step, words = found.step, found.step.keywords
-    if words.async_seconds in (None, 0) or words.poll not in (0, "0") or step.type in ABLE:
+    step_type = registry.step_type(step.type)
+    if words.async_seconds in (None, 0) or words.poll not in (0, "0") or step_type.background:
         return
-    where = "on the target" if registry.step_type(step.type).on_target else "on the controller"
+    where = "on the target" if step_type.on_target else "on the controller"
     problems.add(
         f'{found.subject}: {step.type} works step by step {where}, so it cannot go on by itself ("poll: 0")',
         step.origin,
-        fix="command, shell and get_url can; or leave out poll, and async is its time limit",
+        fix="command, shell, get_url and Ansible's modules can; or leave out poll, and async is its time limit",
         code="async",
     )
