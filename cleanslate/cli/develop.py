@@ -9,6 +9,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from cleanslate.errors import InputError
+
 _CODE = ("cleanslate", "tests", "benchmarks", "tasks.py")
 
 
@@ -74,16 +76,34 @@ def _bring_tools(root: Path) -> None:
     """Install the locked development tools into our environment, once for each state of the lock."""
     import hashlib
 
-    lock = root / "requirements-dev.txt"
-    digest = hashlib.sha256(lock.read_bytes()).hexdigest()
+    locks = [root / "requirements-dev.txt", root / "requirements-ansible.txt"]
+    digest = hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()
     stamp = Path(sys.prefix) / ".cleanslate-dev"
     if stamp.is_file() and stamp.read_text() == digest:
         return
     print("installing the development tools", flush=True)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(lock)]
+    install(locks, root)
+    stamp.write_text(digest)
+
+
+def extras(name: str) -> int:
+    """Install what an extra of ours needs into our environment; InputError for one that there is not."""
+    root = Path(__file__).parents[2]
+    locks = {path.stem.removeprefix("requirements-"): path for path in root.glob("requirements-*.txt")}
+    locks.pop("dev", None)
+    if name not in locks:
+        raise InputError(f'there is no extra "{name}"', fix=f"there is {', '.join(sorted(locks))}")
+    install([locks[name]], root)
+    print(f"{name}: installed in {sys.prefix}")
+    return 0
+
+
+def install(locks: Sequence[Path], root: Path) -> None:
+    """Install what is locked into our environment, with uv where it is there."""
     import shutil
 
+    wanted = [word for lock in locks for word in ("-r", str(lock))]
     uv = shutil.which("uv")
-    command = [uv, "pip", "install", "--quiet", "--python", sys.executable, "-r", str(lock)] if uv else pip
-    subprocess.run(command, cwd=root, check=True)
-    stamp.write_text(digest)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command = [uv, "pip", "install", "--quiet", "--python", sys.executable] if uv else pip
+    subprocess.run([*command, *wanted], cwd=root, check=True)

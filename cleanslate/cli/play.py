@@ -220,6 +220,7 @@ def run_loaded(
         on_hangup=settings.on_hangup,
         earlier=lambda run, step, kind, host: earlier_result(settings.runs, run, step, kind, host, besides=run_id),
     )
+    _pack_modules()
     connections = RunConnections(
         accept_new_host_keys=options.accept_new_host_keys or settings.accept_new_host_keys,
         become_password=become_password,
@@ -253,6 +254,16 @@ def run_loaded(
     if outcome.exit_code == 130:
         print(f"to go on: inv resume {run_id}", file=sys.stderr)
     return outcome.exit_code
+
+
+def _pack_modules() -> None:
+    """Where the playbook uses modules of Ansible's, start to package them while hosts are being reached."""
+    from cleanslate.steps import registry
+
+    if any(step_type.options is not None or step_type.background for step_type in registry.added()):
+        from cleanslate.modules import begin
+
+        begin()
 
 
 def _while_heard(tell: Callable[[Any], None]) -> Callable[[Any], None]:

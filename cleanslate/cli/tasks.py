@@ -6,6 +6,7 @@ from typing import Any
 
 from invoke import Collection
 
+from cleanslate.cli.develop_tasks import TASKS as DEVELOP_TASKS
 from cleanslate.cli.going_tasks import TASKS as GOING_TASKS
 from cleanslate.cli.ours import task
 from cleanslate.cli.record_tasks import TASKS as RECORD_TASKS
@@ -322,51 +323,6 @@ def lab(context: Any, action: str, fault: str = "", json: bool = False, gpu: str
     return run(settings_of(context).root, action, fault, as_json=json, gpu=gpu)
 
 
-@task(help={"fast": "only the fast part of the tests", "static": "everything but the tests"})
-def check(context: Any, fast: bool = False, static: bool = False) -> int:
-    """Run the gate: format, lint, types, imports, docs fresh, playbooks, tests."""
-    from cleanslate.cli.develop import check as run
-    from cleanslate.cli.settings import project_root
-
-    return run(project_root(), fast=fast, static=static)
-
-
-@task(
-    positional=["path"],
-    help={
-        "path": "a test file or folder",
-        "fast": "leave out the slow ones",
-        "match": "only tests whose name matches",
-        "failed": "only those that failed the last time, one after the other",
-    },
-    short={"match": "k"},
-)
-def test(context: Any, path: str = "", fast: bool = False, match: str | None = None, failed: bool = False) -> int:
-    """Run the tests."""
-    from cleanslate.cli.develop import test as run
-    from cleanslate.cli.settings import project_root
-
-    return run(project_root(), [path] if path else [], fast=fast, match=match, failed=failed)
-
-
-@task()
-def fix(context: Any) -> int:
-    """Format the code and mend what the linter can mend."""
-    from cleanslate.cli.develop import fix as run
-    from cleanslate.cli.settings import project_root
-
-    return run(project_root())
-
-
-@task(help={"check": "only say whether they are fresh"})
-def docs(context: Any, check: bool = False) -> int:
-    """Write the reference pages from the step types."""
-    from cleanslate.cli.settings import project_root
-    from cleanslate.cli.step_pages import write_reference
-
-    return write_reference(project_root(), only_check=check)
-
-
 @task(
     positional=["action", "name"],
     iterable=["vault_id", "vault_password_file"],
@@ -396,7 +352,7 @@ def vault(
 
 
 namespace = Collection(
-    play, plays, steps, lint, schema, inventory, explain, run, *RECORD_TASKS, gpus, lab, vault, check, test, fix, docs
+    play, plays, steps, lint, schema, inventory, explain, run, *RECORD_TASKS, gpus, lab, vault, *DEVELOP_TASKS
 )
 for one in GOING_TASKS:
     namespace.add_task(one)

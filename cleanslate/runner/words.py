@@ -10,6 +10,7 @@ from cleanslate.model import Result, SourceText, Status, Step
 from cleanslate.render import OMIT, free_names
 from cleanslate.runner.outcome import lost_lease
 from cleanslate.runner.scope import Frame, PlayScope
+from cleanslate.steps.registry import names_of
 from cleanslate.steps.spellings import as_flag
 
 if TYPE_CHECKING:

@@ -20,19 +20,22 @@ class Change:
     not run in check mode and yet does not make the step "changed" (its answer decides, see `Outcome.changed`).
     `save` is a controller's file that gets the answer's bytes, whole or not at all. `unforetold` are result fields that
     check mode gives, beside `skipped`, when the change cannot be foretold (a command's `rc: 0`, as Ansible does).
+    `predicted` may be a function, asked in check mode only: it looks at the target, and gives the answer or None.
+    `parts` (digest -> bytes) are what the call needs on the target and what is sent there once in a run.
     With `plain`, a target without Python is asked over a plain channel instead; an empty `call` always is.
     """
 
     summary: str
     call: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    predicted: Mapping[str, Any] | None = None
+    predicted: Mapping[str, Any] | Callable[[], Mapping[str, Any] | None] | None = None
     diffs: Sequence[Diff] = ()
     blob: bytes | Path | None = None
     deadline: float | None = None  # seconds for this call; None: the step's own
     alters: bool = True
     save: Path | None = None
     unforetold: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, bytes] = field(default_factory=dict)
     plain: str | None = None  # a command line that does the same in the login shell, where there is no Python
 
 
@@ -126,6 +129,10 @@ class StepContext(Protocol):
     """How many `-v`."""
     foretold: Collection[str]
     """In check mode, the types of the steps before this one that were foretold to change the host; else empty."""
+    diff: bool
+    """Whether what changes is to be shown (`--diff`, or the step's own word)."""
+    no_log: bool
+    """Whether nothing of the step may be logged, on the target neither."""
 
     def read(
         self,
@@ -135,11 +142,12 @@ class StepContext(Protocol):
         within: float | None = None,
         blob: bytes | None = None,
         on_progress: Callable[[Mapping[str, Any]], None] | None = None,
+        parts: Mapping[str, bytes] | None = None,
         **arguments: Any,
     ) -> Answer:
         """Make a read-only call on the target, in check mode too.
 
-        `within` bounds it in seconds (the step's deadline otherwise). Raises a TargetError.
+        `within` bounds it in seconds (the step's deadline otherwise); `parts` as in Change. Raises a TargetError.
         """
 
     def progress(self, text: str, **facts: Any) -> None:

@@ -47,7 +47,7 @@ from cleanslate.steps.behaviour import (
 from cleanslate.steps.spellings import as_flag, as_mode, as_text, as_words, seconds
 
 __all__ = [
-    "AddHost", "Behaviour", "Change", "Flag", "Flow", "IncludeRole", "IncludeTasks", "Meta", "Mode", "Outcome",
+    "AddHost", "Behaviour", "Change", "Flag", "Flow", "IncludeRole", "IncludeTasks", "Meta", "Mode", "Option", "Outcome",
     "PathText", "Seconds", "SetFacts", "StepArguments", "StepContext", "StepType", "Text", "Words", "as_flag",
     "seconds", "with_descriptions",
 ]  # fmt: skip

@@ -17,7 +17,6 @@ _PREFIXES = ("ansible.builtin.", "ansible.legacy.", "cleanslate.")
 # Step types that share a file with the one they are another name of.
 ALIASES = {"systemd_service": "systemd", "include": "include_tasks"}
 
-
 _added: dict[str, StepType] = {}  # step types that are not of this folder, by canonical name
 
 

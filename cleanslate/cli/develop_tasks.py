@@ -1,0 +1,63 @@
+"""The tasks for those who work on cleanslate itself: the gate and its parts, the reference, extras."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cleanslate.cli.ours import task
+
+
+@task(help={"fast": "only the fast part of the tests", "static": "everything but the tests"})
+def check(context: Any, fast: bool = False, static: bool = False) -> int:
+    """Run the gate: format, lint, types, imports, docs fresh, playbooks, tests."""
+    from cleanslate.cli.develop import check as run
+    from cleanslate.cli.settings import project_root
+
+    return run(project_root(), fast=fast, static=static)
+
+
+@task(
+    positional=["path"],
+    help={
+        "path": "a test file or folder",
+        "fast": "leave out the slow ones",
+        "match": "only tests whose name matches",
+        "failed": "only those that failed the last time, one after the other",
+    },
+    short={"match": "k"},
+)
+def test(context: Any, path: str = "", fast: bool = False, match: str | None = None, failed: bool = False) -> int:
+    """Run the tests."""
+    from cleanslate.cli.develop import test as run
+    from cleanslate.cli.settings import project_root
+
+    return run(project_root(), [path] if path else [], fast=fast, match=match, failed=failed)
+
+
+@task()
+def fix(context: Any) -> int:
+    """Format the code and mend what the linter can mend."""
+    from cleanslate.cli.develop import fix as run
+    from cleanslate.cli.settings import project_root
+
+    return run(project_root())
+
+
+@task(help={"check": "only say whether they are fresh"})
+def docs(context: Any, check: bool = False) -> int:
+    """Write the reference pages from the step types."""
+    from cleanslate.cli.settings import project_root
+    from cleanslate.cli.step_pages import write_reference
+
+    return write_reference(project_root(), only_check=check)
+
+
+@task(positional=["name"], help={"name": "ansible: Ansible's own modules (apt, user, community.general...)"})
+def extras(context: Any, name: str) -> int:
+    """Install what an extra of cleanslate needs, beside it."""
+    from cleanslate.cli.develop import extras as run
+
+    return run(name)
+
+
+TASKS = (check, test, fix, docs, extras)
