@@ -165,7 +165,7 @@ def test_a_missing_file_within_a_rescued_block_is_only_warned_of(tmp_path):
 
 
 def test_an_unknown_step_type_is_only_warned_of_where_it_may_never_be_reached(tmp_path):
-    files = {**site("- include_tasks: redhat.yml\n  when: false"), "redhat.yml": "- yum: {name: x}\n"}
+    files = {**site("- include_tasks: redhat.yml\n  when: false"), "redhat.yml": "- yummy: {name: x}\n"}
     [line] = says(tmp_path, files)
     assert line.startswith("redhat.yml:1:3: warning:")
 

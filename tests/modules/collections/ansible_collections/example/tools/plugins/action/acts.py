@@ -1,0 +1,1 @@
+"""An action plugin, by which alone its module works."""

@@ -1,0 +1,5 @@
+"""What the collection's modules share."""
+
+
+def loud(text):
+    return text.upper()
