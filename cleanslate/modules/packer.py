@@ -144,7 +144,7 @@ def sources(data):
                 yield package.read(name).decode("utf-8", "replace")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def marked(text):
     """Names and aliases of arguments with no_log=True: `password=dict(..., no_log=True)`, also as literals."""
     try:
@@ -159,7 +159,7 @@ def marked_in(tree):
         if isinstance(node, ast.Call):
             pairs = [(word.arg, word.value) for word in node.keywords]
         elif isinstance(node, ast.Dict):
-            pairs = [(getattr(key, "value", None), value) for key, value in zip(node.keys, node.values)]
+            pairs = [(getattr(key, "value", None), value) for key, value in zip(node.keys, node.values, strict=True)]
         else:
             continue
         for name, value in pairs:
@@ -174,7 +174,7 @@ def entries(node):
     if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "dict":
         return {word.arg: word.value for word in node.keywords}
     if isinstance(node, ast.Dict):
-        return {getattr(key, "value", None): value for key, value in zip(node.keys, node.values)}
+        return {getattr(key, "value", None): value for key, value in zip(node.keys, node.values, strict=True)}
     return {}
 
 

@@ -47,8 +47,8 @@ from cleanslate.steps.behaviour import (
 from cleanslate.steps.spellings import as_flag, as_mode, as_text, as_words, seconds
 
 __all__ = [
-    "AddHost", "Behaviour", "Change", "Flag", "Flow", "IncludeRole", "IncludeTasks", "Meta", "Mode", "Option", "Outcome",
-    "PathText", "Seconds", "SetFacts", "StepArguments", "StepContext", "StepType", "Text", "Words", "as_flag",
+    "AddHost", "Behaviour", "Change", "Flag", "Flow", "IncludeRole", "IncludeTasks", "Meta", "Mode", "Option",
+    "Outcome", "PathText", "Seconds", "SetFacts", "StepArguments", "StepContext", "StepType", "Text", "Words", "as_flag",
     "seconds", "with_descriptions",
 ]  # fmt: skip
 
@@ -137,9 +137,9 @@ class StepType:
     only_reads True: it can change nothing on its target, so a run needs no lease for it.
     check, if given, looks at the literal arguments before a host is touched and yields mistakes as
     (argument name, what, fix).
-    options are the arguments of a type whose model is open, as its documentation gives them; None where that is not known,
-    and then every argument is taken; undocumented says of another word whether it may be one all the same. aliases are
-    its other full names. background True: its change can go on by itself (`async` with `poll: 0`).
+    options are the arguments of a type whose model is open, as its documentation gives them; None where that is not
+    known, and then every argument is taken; undocumented says of another word whether it may be one all the same.
+    aliases are its other full names. background True: its change can go on by itself (`async` with `poll: 0`).
     """
 
     name: str

@@ -40,8 +40,8 @@ def refusal(folder, steps, **files):
         ),
         (
             "- example.tools.acts: {text: a}",
-            '4:7: step: "example.tools.acts" needs a plugin of Ansible\'s on the controller (an action plugin), and those '
-            "do not run here; use a module that runs on the target, or command",
+            '4:7: step: "example.tools.acts" needs a plugin of Ansible\'s on the controller (an action plugin), '
+            "and those do not run here; use a module that runs on the target, or command",
         ),
         (
             "- example.tools.call_ut: {text: a}",
@@ -58,8 +58,8 @@ def refusal(folder, steps, **files):
         ),
         (
             "- community.docker.docker_container: {name: a}",
-            '4:7: step: the step type "community.docker.docker_container" is of the collection community.docker, which is '
-            "not installed; ansible-galaxy collection install community.docker",
+            '4:7: step: the step type "community.docker.docker_container" is of the collection '
+            "community.docker, which is not installed; ansible-galaxy collection install community.docker",
         ),
         ("- hostnam: {x: 1}", '4:7: step: there is no step type "hostnam"; did you mean "hostname"?'),
         ("- coppy: {x: 1}", '4:7: step: there is no step type "coppy"; did you mean "copy"?'),

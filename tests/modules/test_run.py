@@ -94,7 +94,11 @@ def test_it_becomes_another_user(play):
         ("how: noise", "ok", {"text": ""}),
         ("how: noise, size: 3000000", "ok", {"text": "y" * 3000000}),
         ("how: rc", "failed", {"rc": 3, "stdout": "no", "failed": True}),
-        ("how: nothing", "failed", {"rc": 4, "module_stdout": "this is no JSON\n", "module_stderr": "and this is why\n"}),
+        (
+            "how: nothing",
+            "failed",
+            {"rc": 4, "module_stdout": "this is no JSON\n", "module_stderr": "and this is why\n"},
+        ),
     ],
 )
 def test_results_of_every_kind(play, how, status, part):

@@ -186,9 +186,7 @@ class Room:
 
     # ---- the target
 
-    def call(
-        self, name, arguments, *, deadline, read_only=False, blob=None, sink=None, on_progress=None, parts=None
-    ):
+    def call(self, name, arguments, *, deadline, read_only=False, blob=None, sink=None, on_progress=None, parts=None):
         self.calls.append(name)
         asked = {"do": "call", "name": name, "arguments": dict(arguments), "deadline": deadline}
         found = self._ask({**asked, "read_only": read_only}, on_progress, deadline + 20)

@@ -28,9 +28,7 @@ class DirectTarget:
         self.calls: list[str] = []
         self.progress: list[dict] = []
 
-    def call(
-        self, name, arguments, *, deadline, read_only=False, blob=None, sink=None, on_progress=None, parts=None
-    ):
+    def call(self, name, arguments, *, deadline, read_only=False, blob=None, sink=None, on_progress=None, parts=None):
         module, _, function = name.partition(".")
         found = getattr(importlib.import_module(f"cleanslate.remote.{module}"), function)
         assert found.is_call

@@ -23,9 +23,9 @@ options:
     type: str
 """
 
-import os  # noqa: E402 - after the documentation, as in every module
+import os
 
-from ansible.module_utils.basic import AnsibleModule  # noqa: E402
+from ansible.module_utils.basic import AnsibleModule
 
 
 def main():

@@ -9,8 +9,8 @@ options:
 extends_documentation_fragment: [example.tools.volume]
 """
 
-from ansible.module_utils.basic import AnsibleModule  # noqa: E402 - after the documentation, as in every module
-from ansible_collections.example.tools.plugins.module_utils.shout import loud  # noqa: E402
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.example.tools.plugins.module_utils.shout import loud
 
 
 def main():
