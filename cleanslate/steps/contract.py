@@ -48,8 +48,8 @@ from cleanslate.steps.spellings import as_flag, as_mode, as_text, as_words, seco
 
 __all__ = [
     "AddHost", "Behaviour", "Change", "Flag", "Flow", "IncludeRole", "IncludeTasks", "Meta", "Mode", "Option",
-    "Outcome", "PathText", "Seconds", "SetFacts", "StepArguments", "StepContext", "StepType", "Text", "Words", "as_flag",
-    "seconds", "with_descriptions",
+    "Outcome", "PathText", "Seconds", "SetFacts", "StepArguments", "StepContext", "StepType", "Text", "Words",
+    "as_flag", "seconds", "with_descriptions",
 ]  # fmt: skip
 
 # Before it builds a model, pydantic reads the metadata of every installed distribution to find plugins: 20 ms for none.
