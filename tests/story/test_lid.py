@@ -1,10 +1,9 @@
-"""The laptop lid closes while the server starts; and the controller dies at any moment of the main job."""
+"""The laptop lid closes while the server starts."""
 
 from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -102,26 +101,4 @@ def test_the_lid_closes_while_the_server_starts(openssh_room, tmp_path):
     ]
     assert 1 == len(launches(tmp_path))
     assert held["gpus"]
-    assert_one_server(openssh_room, tmp_path)
-
-
-@pytest.mark.timeout(400)
-def test_the_controller_is_killed_at_moments_of_the_main_job(openssh_room, tmp_path):
-    """Killed again and again, gone on with each time: in the end one launch, one healthy server, no held lease."""
-    chance = random.Random(11)
-    running = start("play", "restart-eagle3", "-i", str(openssh_room.inventory), folder=tmp_path)
-    for _ in range(4):
-        time.sleep(chance.uniform(1.5, 6.0))
-        if running.poll() is not None:
-            break
-        os.kill(running.pid, signal.SIGKILL)
-        running.wait()
-        words = (
-            ("resume", "last")
-            if list_runs(tmp_path / "runs")
-            else ("play", "restart-eagle3", "-i", str(openssh_room.inventory))
-        )
-        running = start(*words, "--wait", "60s", folder=tmp_path)
-    assert 0 == running.wait(150)
-    assert len(launches(tmp_path)) <= 1
     assert_one_server(openssh_room, tmp_path)
