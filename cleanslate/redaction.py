@@ -9,7 +9,7 @@ import json
 import re
 import shlex
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -17,6 +17,10 @@ MASK = "********"
 SHORTEST = 3
 _SHORTEST_LINE = 4
 _SHORTEST_INSIDE_BASE64 = 8
+_SHORTEST_CUT = 6  # characters of what is left of a secret that was cut off
+_LONGEST_CUT = 4096
+_SHORTEST_ANY_CASE = 8  # characters; of a shorter one another case may well be another word
+_FRAGMENT = re.compile(r"\w{8,}")  # a word in a secret that is one by itself, if it has letters and digits
 
 _SECRET_WORD = re.compile("pass|passw(or)?d|passphrase|pwd|secrets?|token|apikey|credentials?|bearer|cookie")
 _SECRET_PAIR = re.compile("(api|private|access|secret|auth)_key")
@@ -46,23 +50,26 @@ class Secrets:
     """The secrets of one run. Adding and redacting may happen in several threads at once.
 
     A text of fewer than 3 characters is not taken, as masking it would blot out everything else and tell more
-    than it hides; `too_short` counts those, so that the run can say so.
+    than it hides; `too_short` counts those, and `refused` names them, so that the run can say so.
     """
 
     def __init__(self) -> None:
         self.too_short = 0
+        self.refused: dict[str, None] = {}
         self._texts: set[str] = set()
-        self._pattern: re.Pattern[str] | None = None
+        self._pattern: tuple[re.Pattern[str], _Cut] | None = None
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._texts)
 
-    def add(self, text: str) -> None:
-        """Redact this text from now on, and each line of it that has 4 characters or more."""
+    def add(self, text: str, name: str = "") -> None:
+        """Redact this text from now on, and each line of it that has 4 characters or more; `name` is what it is."""
         text = str(text)
         if len(text.strip()) < SHORTEST:
-            self.too_short += bool(text.strip())
+            if text.strip():
+                self.too_short += 1
+                self.refused[name or "a secret without a name"] = None
             return
         with self._lock:
             if text not in self._texts:
@@ -70,16 +77,25 @@ class Secrets:
                 self._pattern = None
 
     def learn(self, value: Any) -> None:
-        """Redact every text that stands, at any depth, under a name that looks secret. Templates are no secrets."""
+        """Redact every text that stands, at any depth, under a name that looks secret, alone or in a list there.
+
+        Templates are no secrets.
+        """
         if isinstance(value, Mapping):
             for name, item in value.items():
-                if isinstance(item, str):
-                    if looks_secret(str(name)) and not _HARMLESS_TEXT.search(item):
-                        self.add(item)
+                if isinstance(item, str | list | tuple) and looks_secret(str(name)):
+                    self._learn_texts(item, str(name))
                 else:
                     self.learn(item)
         elif isinstance(value, list | tuple):
             for item in value:
+                self.learn(item)
+
+    def _learn_texts(self, value: Any, name: str) -> None:
+        for item in [value] if isinstance(value, str) else value:
+            if isinstance(item, str) and not _HARMLESS_TEXT.search(item):
+                self.add(item, name)
+            elif not isinstance(item, str):
                 self.learn(item)
 
     @staticmethod
@@ -91,7 +107,8 @@ class Secrets:
         """The text with every secret in it masked."""
         if not self._texts:
             return text
-        return self._compiled().sub(MASK, text)
+        pattern, cut = self._compiled()
+        return pattern.sub(MASK, cut.mask(text))
 
     def redact(self, value: Any) -> Any:
         """A copy of the value, deep, with every secret masked, in keys and numbers too. Tuples become lists."""
@@ -115,15 +132,16 @@ class Secrets:
     def _key(self, key: Any) -> Any:
         return self.redact_text(key) if isinstance(key, str) else key
 
-    def _compiled(self) -> re.Pattern[str]:
+    def _compiled(self) -> tuple[re.Pattern[str], _Cut]:
         pattern = self._pattern
         if pattern is None:
             with self._lock:
-                pattern = self._pattern = _pattern_of({form for text in self._texts for form in forms(text)})
+                found = {form for text in self._texts for form in forms(text)}
+                pattern = self._pattern = _pattern_of(found), _Cut(self._texts)
         return pattern
 
 
-def _pattern_of(found: set[str]) -> re.Pattern[str]:
+def _pattern_of(found: Iterable[str]) -> re.Pattern[str]:
     """One expression for all: by first character, as a long plain alternation is slow; longer forms first."""
     by_first: dict[str, list[str]] = {}
     for form in sorted(found, key=len, reverse=True):
@@ -132,13 +150,85 @@ def _pattern_of(found: set[str]) -> re.Pattern[str]:
     return re.compile("|".join(groups))
 
 
+class _Cut:
+    """Masks what is left of a secret that was cut off: its beginning at the end of a text or before dots, or its end
+    at the start of one or behind dots. Many texts are shortened before anybody who knows the secrets sees them.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        found = {form for text in texts for part in _parts(text) for form in (part, *_escaped(part))}
+        long = [form for form in found if len(form) > _SHORTEST_CUT]
+        self._all = "\0".join(long)
+        self._heads = _Heads(long, ("...", "\u2026"))
+        self._tails = _Heads([form[::-1] for form in long], ("...", "\u2026", "\n..."))
+
+    def mask(self, text: str) -> str:
+        """The text without such rests."""
+        if len(text) < _SHORTEST_CUT:
+            return text
+        if "..." in text or "\u2026" in text:
+            return self._tails.mask(self._heads.mask(text)[::-1])[::-1]
+        if text[-_SHORTEST_CUT:] in self._all:
+            text = text[:-_LONGEST_CUT] + self._heads.mask(text[-_LONGEST_CUT:])
+        if text[:_SHORTEST_CUT] in self._all:
+            text = self._tails.mask(text[:_LONGEST_CUT][::-1])[::-1] + text[_LONGEST_CUT:]
+        return text
+
+
+class _Heads:
+    """Beginnings of forms, where a text ends or one of some marks follows."""
+
+    def __init__(self, long: list[str], marks: tuple[str, ...]) -> None:
+        self._marks = marks
+        self._forms: dict[str, list[str]] = {}
+        for form in long:
+            self._forms.setdefault(form[:_SHORTEST_CUT], []).append(form)
+        self._seeds = _pattern_of({form[:_SHORTEST_CUT] for form in long}) if long else None
+
+    def mask(self, text: str) -> str:
+        """The text without such beginnings."""
+        if self._seeds is None:
+            return text
+        parts, done, at = [], 0, 0
+        while (match := self._seeds.search(text, at)) is not None:
+            at = match.start() + 1
+            end = self._end(text, match.start())
+            if end == len(text) or text.startswith(self._marks, end):
+                parts += [text[done : match.start()], MASK]
+                done = at = end
+        return "".join([*parts, text[done:]]) if parts else text
+
+    def _end(self, text: str, start: int) -> int:
+        """Where the longest beginning of a form ends that stands at `start`."""
+        longest = start + _SHORTEST_CUT
+        for form in self._forms.get(text[start : start + _SHORTEST_CUT], ()):
+            there = text[start : start + len(form)]
+            same = next((n for n, pair in enumerate(zip(there, form, strict=False)) if pair[0] != pair[1]), len(there))
+            longest = max(longest, start + same)
+        return longest
+
+
 def forms(secret: str) -> Iterator[str]:
-    """Every text by which a secret could be read: itself, its lines, and both as encodings carry them."""
-    lines = {line.strip() for line in secret.splitlines()}
-    for text in {secret, secret.strip(), *(line for line in lines if len(line) >= _SHORTEST_LINE)}:
+    """Every text by which a secret could be read: itself, its lines, and those words in it that look like secrets
+    themselves (a password in an address), as they are and as encodings carry them.
+    """
+    for text in _parts(secret):
         for form in _encoded(text):
             if len(form) >= SHORTEST:
                 yield form
+        if len(text) >= _SHORTEST_ANY_CASE:
+            yield from (text.lower(), text.upper())
+
+
+def _parts(secret: str) -> set[str]:
+    lines = {line.strip() for line in secret.splitlines()}
+    words = {word for word in _FRAGMENT.findall(secret) if re.search(r"\d", word) and re.search(r"[^\W\d_]", word)}
+    return {secret, secret.strip(), *(line for line in lines if len(line) >= _SHORTEST_LINE), *words}
+
+
+def _escaped(text: str) -> Iterator[str]:
+    """As JSON and Python write it."""
+    yield from (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])
 
 
 def _encoded(text: str) -> Iterator[str]:

@@ -267,3 +267,38 @@ def test_a_switch_under_the_name_of_a_secret_is_none():
     secrets = Secrets()
     secrets.learn({"ask_password": "yes", "db_password": "", "vault_password": "prompt"})
     assert 0 == len(secrets)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("argument is 'Tr0ub4dor&3-and-mo...", f"argument is '{MASK}..."),
+        ("the title is Tr0ub4dor&3-an", f"the title is {MASK}"),
+        ("...and-more-of-it: is the end", f"...{MASK}: is the end"),
+        ("and-more-of-it\nis the next line", f"{MASK}\nis the next line"),
+        ("TR0UB4DOR&3-AND-MORE-OF-IT", MASK),
+        ("Tr0ub is short", "Tr0ub is short"),
+        ("Tr0ub4dor in the middle of a text", f"{MASK} in the middle of a text"),
+    ],
+)
+def test_what_is_left_of_a_secret_that_was_cut_off_is_masked(text, shown):
+    """Whoever shortened it did not know that it was one."""
+    secrets = Secrets()
+    secrets.add("Tr0ub4dor&3-and-more-of-it")
+    assert shown == secrets.redact_text(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "hidden"),
+    [
+        ({"api_key": "first-secret"}, True),
+        ({"backup_secrets": ["one-of-some", "first-secret"]}, True),
+        ({"credentials": [{"user": "me", "password": "first-secret"}]}, True),
+        ({"database": "postgres://me:f1rst-secret@host", "db_password": "a postgres://me:first-secret@host/x"}, False),
+        ({"api_key": "{{ first-secret }}"}, False),
+    ],
+)
+def test_what_is_learnt_as_a_secret(value, hidden):
+    secrets = Secrets()
+    secrets.learn(value)
+    assert (MASK if hidden else "first-secret") == secrets.redact_text("first-secret")

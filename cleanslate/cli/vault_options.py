@@ -35,7 +35,7 @@ def vault_keys(options: VaultOptions, secrets: Secrets) -> Callable[[str], str]:
         text = keys.decrypt(envelope)
         secrets.add(text.strip())
         for value in _values(text):
-            secrets.add(value)
+            secrets.add(value, "a value of a vault")
         return text
 
     return decrypt

@@ -61,9 +61,10 @@ def provenance(
         "files": dict(files.digests),
         "kept": files.kept(checkout.top if checkout else None, secrets),
         "inventory": {
+            # Copies: a play may add hosts and groups, whose names are for its events to tell.
             "hosts": {name: shown(host.vars, secrets) for name, host in inventory.hosts.items()},
             "groups": {
-                name: {"hosts": group.hosts, "children": group.children, "vars": shown(group.vars, secrets)}
+                name: {"hosts": [*group.hosts], "children": [*group.children], "vars": shown(group.vars, secrets)}
                 for name, group in inventory.groups.items()
             },
         },

@@ -12,6 +12,7 @@ from cleanslate.model import Result, Status, Step
 from cleanslate.runner.apply import Applied, apply_step, validate
 from cleanslate.runner.background import apply_async
 from cleanslate.runner.context import RunContext
+from cleanslate.runner.hidden import hide
 from cleanslate.runner.loop import Loop
 from cleanslate.runner.outcome import Asked, Done, combine, failed, lost_lease, skipped
 from cleanslate.runner.reach import target_of
@@ -172,6 +173,8 @@ class StepRun:
             delay = self.words.delay(variables)
             self.world.retrying(self, attempt, attempts, delay, result)
             self.world.sleep(delay)
+        if self.done.no_log:
+            hide(self.world.secrets, self.step.type, arguments, result.data)
         self._take(applied, extra or {}, delegate)
         return result
 

@@ -111,6 +111,7 @@ def run_playbook(
         world.warning(str(held))
         exit_code = 5
     finally:
+        world.tell_short_secrets()
         recap = _recap(world)
         outcome = OUTCOMES.get(exit_code, "failed")
         seconds = time.monotonic() - began
@@ -186,6 +187,7 @@ def _run_play(run: _Run, index: int, play: Play) -> None:
     scope.role_names = [role.name for role in (*play.roles, *play.imported_roles)]
     scope.prompts = _prompts(world, play)
     _learn_secrets(world, scope)
+    world.tell_short_secrets()
     world.scope = scope
     if world.leases is not None:
         world.leases.take(replace(scope, hosts_all=taking), run.pool)
@@ -247,7 +249,7 @@ def _prompts(world: World, play: Play) -> dict[str, Any]:
                 )
             answer = prompt["default"]
         if private and isinstance(answer, str):
-            world.secrets.add(answer)
+            world.secrets.add(answer, name)
         answers[name] = answer
     return answers
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cleanslate.errors import Interrupted
 from cleanslate.model import Diff, Result, Status
-from cleanslate.redaction import Secrets
+from cleanslate.redaction import SHORTEST, Secrets
 from cleanslate.runner.bus import Bus
 from cleanslate.runner.scope import PlayScope
 from cleanslate.runner.settings import RunSettings
@@ -104,6 +104,12 @@ class World:
             return
         self._warned.add((text, str(origin)))
         self.bus.emit("run.warning", text=text, origin=str(origin) if origin else None)
+
+    def tell_short_secrets(self) -> None:
+        """Say which secrets are too short to be hidden: masking them would blot out everything else."""
+        for name in list(self.secrets.refused):
+            text = f"{name} has fewer than {SHORTEST} characters, so it is not taken for a secret, and not hidden"
+            self.warning(f"{text}; choose a longer one")
 
     # ------------------------------------------------------------------ stopping
 
