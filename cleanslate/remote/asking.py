@@ -11,8 +11,8 @@ _MOST = 8 << 20
 _SAMPLE = re.compile(r"^([A-Za-z_:][A-Za-z0-9_:]*)(?:\{[^}]*\})?\s+(\S+)")
 
 
-def ask(place, method, path, body=None, seconds=10.0):
-    """(status or what went wrong, bytes); `place` is {host, port, key}.
+def ask(place, method, path, body=None, seconds=10.0, opened=None):
+    """(status or what went wrong, bytes); `place` is {host, port, key}. `opened` gets the connection, for `cut`.
 
     A timeout of a socket starts anew with each byte; here the whole answer has `seconds`. What went wrong is
     `refused`, `timeout`, or the reason in words.
@@ -25,6 +25,8 @@ def ask(place, method, path, body=None, seconds=10.0):
         data = json.dumps(body).encode()
         headers["Content-Type"] = "application/json"
     connection = http.client.HTTPConnection(place["host"], place["port"], timeout=seconds)
+    if opened is not None:
+        opened(connection)
     late = threading.Event()
     guard = threading.Timer(seconds, lambda: (late.set(), cut(connection)))
     guard.daemon = True

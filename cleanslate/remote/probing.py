@@ -5,12 +5,11 @@ while a scheduler hangs (fact 86). One answer may take twenty seconds and more, 
 own, and the one who watches the process is never kept waiting.
 """
 
-import contextlib
-import http.client
 import json
-import socket
 import threading
 import time
+
+from cleanslate.remote import asking
 
 _POLL = 0.2
 _SLOW_POLL = 1.0
@@ -58,7 +57,8 @@ class Prober(threading.Thread):
     def stop(self):
         """End it now, in the middle of a question too."""
         self.ended.set()
-        self._cut()
+        if self._connection is not None:
+            asking.cut(self._connection)
         self.join(1.0)
 
     def _generate(self):
@@ -90,39 +90,11 @@ class Prober(threading.Thread):
         return body
 
     def _ask(self, method, path, body, seconds):
-        """(status or what went wrong, bytes)."""
-        headers = {"Accept": "application/json", "Connection": "close"}
-        if self.plan.get("key"):
-            headers["Authorization"] = "Bearer " + self.plan["key"]
-        data = None
-        if body is not None:
-            data = json.dumps(body).encode()
-            headers["Content-Type"] = "application/json"
-        self._connection = http.client.HTTPConnection(self.plan["host"], self.plan["port"], timeout=seconds)
-        # A timeout of a socket starts anew with each byte; the deadline of the whole answer is hard.
-        late = threading.Event()
-        guard = threading.Timer(seconds, lambda: (late.set(), self._cut()))
-        guard.daemon = True
-        guard.start()
-        try:
-            self._connection.request(method, path, body=data, headers=headers)
-            answer = self._connection.getresponse()
-            return answer.status, answer.read(1 << 20)
-        except ConnectionRefusedError:
-            return "refused", b""
-        except socket.timeout:
-            return "timeout", b""
-        except (OSError, http.client.HTTPException) as error:
-            return "timeout" if late.is_set() else (str(error) or type(error).__name__), b""
-        finally:
-            guard.cancel()
-            self._connection.close()
+        """(status or what went wrong, bytes); `end` cuts it off."""
+        return asking.ask(self.plan, method, path, body, seconds, self._keep)
 
-    def _cut(self):
-        connection = self._connection
-        if connection is not None and connection.sock is not None:
-            with contextlib.suppress(OSError):
-                connection.sock.shutdown(socket.SHUT_RDWR)
+    def _keep(self, connection):
+        self._connection = connection
 
 
 def _trouble(status, data):

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+
+from cleanslate.errors import suggest
+from cleanslate.steps.contract import Text
+
 ENGINES = ("sglang", "vllm", "llama.cpp", "tgi", "triton", "ollama", "transformers", "http")
 PHASES = (
     *("start", "distributed", "load", "after load", "memory", "capture", "warm-up"),
@@ -14,3 +22,21 @@ STATIC = (
 """Paths that answer 200 during warm-up and with a dead engine."""
 LOAD = ("sglang", "vllm", "llama.cpp", "tgi")
 """Engines that tell how many requests they have."""
+
+
+def _known(engine: str) -> str:
+    if engine not in ENGINES:
+        raise ValueError(f"{suggest(engine, ENGINES) or 'known are'} {', '.join(ENGINES)}")
+    return engine
+
+
+Engine = Annotated[Text, AfterValidator(_known)]
+"""The name of an engine; another is refused with the nearest one."""
+
+
+def misnamed(literal: Mapping[str, Any]) -> list[tuple[str, str, str | None]]:
+    """What is wrong with a literal `engine`, as a step type's `check` tells it."""
+    engine = literal.get("engine")
+    if not isinstance(engine, str) or "{{" in engine or engine in ENGINES:
+        return []
+    return [("engine", f'no engine is called "{engine}"', suggest(engine, ENGINES) or ", ".join(ENGINES))]

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from cleanslate.errors import CallFailed, StepFailed, suggest
 from cleanslate.model import Answer, Diff
-from cleanslate.steps._engines import ENGINES
+from cleanslate.steps._engines import Engine, misnamed
 from cleanslate.steps.contract import (
     Behaviour,
     Change,
@@ -67,7 +67,7 @@ class Arguments(StepArguments):
     """Where the log is: a link to the newest launch's own file, NAME-<launch id>.log in the same folder."""
     keep_logs: int = Field(default=10, ge=1)
     """How many launches' logs are kept."""
-    engine: Text | None = None
+    engine: Engine | None = None
     """What it is (`sglang`, `vllm`, ...); by its command otherwise. `http` for whatever else speaks HTTP."""
     port: int | None = Field(default=None, ge=1, le=65535)
     """The port that it will listen on; by its command, or its engine's usual one, otherwise."""
@@ -102,13 +102,6 @@ class Arguments(StepArguments):
         if not _NAME.fullmatch(name):
             raise ValueError("a server's name has letters, digits, dots and dashes only (100 at most)")
         return name
-
-    @field_validator("engine")
-    @classmethod
-    def _is_known(cls, engine: str | None) -> str | None:
-        if engine is not None and engine not in ENGINES:
-            raise ValueError(f"{suggest(engine, ENGINES) or 'known are'} {', '.join(ENGINES)}")
-        return engine
 
     @field_validator("limits")
     @classmethod
@@ -263,10 +256,8 @@ def _listing(argv: Sequence[Any], env: Mapping[str, str], chdir: str, user: str 
 
 
 def _check(literal: Mapping[str, Any]) -> Sequence[tuple[str, str, str | None]]:
-    found: list[tuple[str, str, str | None]] = []
-    engine, name, argv = literal.get("engine"), literal.get("name"), literal.get("argv")
-    if isinstance(engine, str) and "{{" not in engine and engine not in ENGINES:
-        found.append(("engine", f'no engine is called "{engine}"', suggest(engine, ENGINES) or ", ".join(ENGINES)))
+    found = misnamed(literal)
+    name, argv = literal.get("name"), literal.get("argv")
     if isinstance(name, str) and "{{" not in name and not _NAME.fullmatch(name):
         found.append(("name", f'"{name}" cannot name a server', "use letters, digits, dots and dashes"))
     if isinstance(argv, str) and "{{" not in argv:

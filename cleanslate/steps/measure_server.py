@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from cleanslate.errors import CallFailed, StepFailed, suggest
+from cleanslate.errors import CallFailed, StepFailed
 from cleanslate.model import Answer
-from cleanslate.steps._engines import ENGINES
+from cleanslate.steps._engines import Engine, misnamed
 from cleanslate.steps._measures import PROMPTS, compare, digest, read_prompts, sentence, told
 from cleanslate.steps.contract import (
     Behaviour,
@@ -34,7 +34,7 @@ class Arguments(StepArguments):
 
     name: Text | None = None
     """The server, as launch_server was given it."""
-    engine: Text | None = None
+    engine: Engine | None = None
     """Its engine; as launched otherwise."""
     port: int | None = Field(default=None, ge=1, le=65535)
     """Its port; as launched otherwise."""
@@ -78,13 +78,6 @@ class Arguments(StepArguments):
     """By how many percent it may be worse."""
     on_worse: Literal["warn", "fail"] = "warn"
     """What to do when it is worse by more."""
-
-    @field_validator("engine")
-    @classmethod
-    def _is_known(cls, engine: str | None) -> str | None:
-        if engine is not None and engine not in ENGINES:
-            raise ValueError(f"{suggest(engine, ENGINES) or 'known are'} {', '.join(ENGINES)}")
-        return engine
 
     @field_validator("prompts")
     @classmethod
@@ -210,10 +203,7 @@ def _compared(
 
 
 def _check(literal: Mapping[str, Any]) -> Sequence[tuple[str, str, str | None]]:
-    found: list[tuple[str, str, str | None]] = []
-    engine = literal.get("engine")
-    if isinstance(engine, str) and "{{" not in engine and engine not in ENGINES:
-        found.append(("engine", f'no engine is called "{engine}"', suggest(engine, ENGINES) or ", ".join(ENGINES)))
+    found = misnamed(literal)
     if "compare_to" not in literal:
         idle = [name for name in ("compare_step", "threshold", "on_worse") if name in literal]
         found += [(name, f"{name} says nothing without compare_to", "compare_to: last-good") for name in idle]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from cleanslate.errors import CallFailed, StepFailed, suggest
-from cleanslate.steps._engines import ENGINES, LOAD
+from cleanslate.errors import CallFailed, StepFailed
+from cleanslate.steps._engines import LOAD, Engine, misnamed
 from cleanslate.steps.contract import Behaviour, Outcome, Seconds, StepArguments, StepContext, StepType, Text
 
 
@@ -17,7 +17,7 @@ class Arguments(StepArguments):
 
     name: Text | None = None
     """The server, as launch_server was given it."""
-    engine: Text | None = None
+    engine: Engine | None = None
     """Its engine; as launched otherwise."""
     port: int | None = Field(default=None, ge=1, le=65535)
     """Its port; as launched otherwise."""
@@ -29,13 +29,6 @@ class Arguments(StepArguments):
     """How long it must be empty on end."""
     api_key: Text | None = None
     """The key to ask with; by its command line otherwise."""
-
-    @field_validator("engine")
-    @classmethod
-    def _is_known(cls, engine: str | None) -> str | None:
-        if engine is not None and engine not in ENGINES:
-            raise ValueError(f"{suggest(engine, ENGINES) or 'known are'} {', '.join(ENGINES)}")
-        return engine
 
 
 def behave(args: Arguments, context: StepContext) -> Behaviour:
@@ -66,13 +59,11 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
 
 def _check(literal: Mapping[str, Any]) -> Sequence[tuple[str, str, str | None]]:
     engine = literal.get("engine")
-    if not isinstance(engine, str) or "{{" in engine:
-        return []
-    if engine not in ENGINES:
-        return [("engine", f'no engine is called "{engine}"', suggest(engine, ENGINES) or ", ".join(ENGINES))]
-    if engine not in LOAD:
-        return [("engine", f"{engine} tells nobody how many requests it has", f"those that do: {', '.join(LOAD)}")]
-    return []
+    found = misnamed(literal)
+    if not found and isinstance(engine, str) and "{{" not in engine and engine not in LOAD:
+        what = f"{engine} tells nobody how many requests it has"
+        found.append(("engine", what, f"those that do: {', '.join(LOAD)}"))
+    return found
 
 
 STEP = StepType(

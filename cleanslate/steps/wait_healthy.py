@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from cleanslate.errors import CallFailed, StepFailed, suggest
 from cleanslate.model import Answer
-from cleanslate.steps._engines import ENGINES, PHASES, STATIC
+from cleanslate.steps._engines import PHASES, STATIC, Engine, misnamed
 from cleanslate.steps.contract import (
     Behaviour,
     Change,
@@ -44,7 +44,7 @@ class Arguments(StepArguments):
 
     name: Text | None = None
     """The server, as launch_server was given it. Without it only HTTP and `log` are watched: no process, no workers."""
-    engine: Text | None = None
+    engine: Engine | None = None
     """Its engine; as launched otherwise."""
     port: int | None = Field(default=None, ge=1, le=65535)
     """Its port; as launched otherwise."""
@@ -75,13 +75,6 @@ class Arguments(StepArguments):
     def _flag_or_rules(cls, value: Any) -> Any:
         flag = as_flag(value)
         return None if flag is False else {} if flag is True else value
-
-    @field_validator("engine")
-    @classmethod
-    def _is_known(cls, engine: str | None) -> str | None:
-        if engine is not None and engine not in ENGINES:
-            raise ValueError(f"{suggest(engine, ENGINES) or 'known are'} {', '.join(ENGINES)}")
-        return engine
 
     @field_validator("ready_line", "fatal")
     @classmethod
@@ -159,13 +152,11 @@ def _sentence(args: Arguments, seen: Answer) -> str:
 
 
 def _check(literal: Mapping[str, Any]) -> Sequence[tuple[str, str, str | None]]:
-    found: list[tuple[str, str, str | None]] = []
-    path, engine, silence = literal.get("health_path"), literal.get("engine"), literal.get("silence")
+    found = misnamed(literal)
+    path, silence = literal.get("health_path"), literal.get("silence")
     if isinstance(path, str) and path.rstrip("/") in STATIC:
         what = f"{path} answers 200 during warm-up and with a dead engine, so it proves nothing"
         found.append(("health_path", what, "leave it out: the engine's profile knows the path that does"))
-    if isinstance(engine, str) and "{{" not in engine and engine not in ENGINES:
-        found.append(("engine", f'no engine is called "{engine}"', suggest(engine, ENGINES) or ", ".join(ENGINES)))
     strange = [str(phase) for phase in silence or () if str(phase) not in PHASES] if isinstance(silence, dict) else []
     for phase in strange:
         found += [("silence", f'no phase is called "{phase}"', suggest(phase, PHASES) or ", ".join(PHASES))]
