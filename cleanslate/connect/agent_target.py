@@ -223,28 +223,28 @@ class AgentTarget:
         began = time.monotonic()
         words = Words.new()
         modules = request.modules if self.ticket is None else (*request.modules, *bundle.closure("leases"))
-        python, as_code = self._python()
-        text = bundle.start_text(modules, words.up, as_code=as_code)
         link = self._slot.get(until - began)
-        stream, early = self._run_as_user(link, agent_script(python, len(text), words), words, until)
+        python, forms = self._python(link)
+        text = bundle.start_text(modules, words.up, forms=forms)
+        stream, early = self._run_as_user(link, agent_script(python, len(text.first), words), words, until)
 
         def why_not(printed: bytes, errors: str, code: int | None) -> Exception:
             return self._why_not(link, words, printed, errors, code)
 
         shipped = bundle.sent_at_start(modules)
         client = AgentClient(stream, link, self.address.name, words.up, shipped, why_not, early=early)
-        client.begin(text)
+        client.begin(text.first + text.rest)
         self._log.debug("agent.started", host=self.address.name, seconds=round(time.monotonic() - began, 3))
         return client
 
-    def _python(self) -> tuple[str | None, bool]:
-        """The Python to start with, and whether it surely runs our own Python's code."""
+    def _python(self, link: Link) -> tuple[str | None, str]:
+        """The Python to start with, and in which form it gets what it runs."""
         if self.address.python is None and self.address.kind == "local" and self._become is None:
             import shlex
             import sys
 
-            return shlex.quote(sys.executable), True
-        return self.address.python, False
+            return shlex.quote(sys.executable), "code"
+        return self.address.python, "both" if link.near else "source"
 
     def _run_as_user(self, link: Link, script: str, words: Words, until: float) -> tuple[Stream, bytes]:
         """Start a script as the user wanted; gives what came already after sudo was satisfied."""

@@ -14,6 +14,7 @@ class PctLink:
         self._vmid = vmid
         self._keep_env = True
         self.patience = hypervisor.patience
+        self.near = hypervisor.near
 
     def start(self, command: str, seconds: float) -> Stream:
         """Start a command line in the container's /bin/sh."""

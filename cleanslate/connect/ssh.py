@@ -29,6 +29,7 @@ from cleanslate.connect.stream import Stream, within
 from cleanslate.errors import DeadlinePassed, Unreachable
 
 _QUICK_ACK = getattr(socket, "TCP_QUICKACK", None)  # Linux only; it has to be asked for again and again
+_NEAR = 0.005  # seconds
 _SESSIONS = 8  # commands at once on one connection; OpenSSH's servers allow ten
 
 # The library prints tracebacks of lost connections; what matters in them is in our own errors.
@@ -111,6 +112,7 @@ class SshLink:
     def __init__(self, settings: SshSettings, *, hop: SshLink | None, accept_new: bool, log: Any) -> None:
         self.settings = settings
         self.patience = settings.silence
+        self.near = False
         self._hop = hop
         self._accept_new = accept_new
         self._log = log
@@ -183,7 +185,10 @@ class SshLink:
             self._phase = "connecting through ProxyCommand"
             self._proxy = _Proxy(settings.proxy_command)
             return self._proxy.socket
-        return _connect_tcp(settings.host, settings.port, until)
+        began = time.monotonic()
+        stream = _connect_tcp(settings.host, settings.port, until)
+        self.near = time.monotonic() - began < _NEAR  # opening is one round trip, and the name
+        return stream
 
     def connect_to(self, host: str, port: int, seconds: float) -> Any:
         """A socket-like channel from the machine at the other end to a further one."""

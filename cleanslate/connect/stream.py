@@ -80,6 +80,9 @@ class Link(Protocol):
     patience: float
     """Seconds for which it may be silent before it is taken for lost, and for which it may be gone and come back."""
 
+    near: bool
+    """Whether a round trip takes less than the work that some more bytes spare the machine."""
+
     def start(self, command: str, seconds: float) -> Stream:
         """Start a command line in the login shell. Unreachable when that cannot be done in time."""
 
@@ -190,6 +193,7 @@ class LocalLink:
     """The machine that we run on, without any connection."""
 
     patience = 0.0
+    near = True
 
     def start(self, command: str, seconds: float) -> Stream:
         """Start a command line in /bin/sh."""

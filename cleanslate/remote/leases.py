@@ -16,7 +16,6 @@ import contextlib
 import fcntl
 import json
 import os
-import random
 import stat
 import sys
 import threading
@@ -107,7 +106,7 @@ def hold(call, wanted):
             call.progress(
                 text="waits for the lease of {} ({})".format(holder.get("who"), holder.get("run")), holder=holder
             )
-        time.sleep(_LOOK if now < until else random.uniform(0.01, 0.1))
+        time.sleep(_LOOK if now < until else 0.01 + os.urandom(1)[0] / 2800)
 
 
 def _covers(wanted):

@@ -21,12 +21,12 @@ class Agent:
     """A started agent with pipes to it."""
 
     def __init__(self):
-        text = bundle.start_text(bundle.closure("command"), MARK, as_code=False)
-        starter = STARTER.format(size=len(text))
+        text = bundle.start_text(bundle.closure("command"), MARK, forms="source")
+        starter = STARTER.format(size=len(text.first))
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", starter], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-        self.process.stdin.write(text)
+        self.process.stdin.write(text.first + text.rest)
 
     def send(self, *frames):
         self.process.stdin.write(b"".join(frames))
@@ -112,11 +112,11 @@ def test_its_children_end_with_its_input(agent, tmp_path):
 
 def test_a_call_that_comes_with_the_end_of_the_input_is_not_made(tmp_path):
     """Whoever sent it has gone, and believes that it was not made."""
-    text = bundle.start_text(bundle.closure("command"), MARK, as_code=False)
+    text = bundle.start_text(bundle.closure("command"), MARK, forms="source")
     made = tmp_path / "made"
     subprocess.run(
-        [sys.executable, "-I", "-S", "-c", STARTER.format(size=len(text))],
-        input=text + request(command=f"touch {made}"), stdout=subprocess.DEVNULL, check=True,
+        [sys.executable, "-I", "-S", "-c", STARTER.format(size=len(text.first))],
+        input=text.first + text.rest + request(command=f"touch {made}"), stdout=subprocess.DEVNULL, check=True,
     )  # fmt: skip
     assert not made.exists()
 
@@ -128,3 +128,30 @@ def test_later_modules_may_come_as_code(agent):
     sizes, data = bundle.parcel(names, as_code=True)
     agent.send(pack({"modules": sizes}, data), request(name="paths.nothing"))
     assert "there is no call paths.nothing" == agent.receive()[0]["failed"]["message"]
+
+
+@pytest.mark.parametrize("forms", ["source", "code", "both"])
+def test_an_agent_starts_from_every_form(forms):
+    """Of two forms it takes the code, since this Python is the one that made it."""
+    assert version() == started(forms)
+
+
+def test_a_python_that_is_not_ours_takes_the_source(monkeypatch):
+    """Code of another version would end it before its first word."""
+    monkeypatch.setattr(bundle, "MAGIC", "00000000")
+    monkeypatch.setattr(bundle, "_code", lambda name: b"of another version")
+    assert version() == started("both")
+
+
+def version():
+    return "{}.{}.{}".format(*sys.version_info[:3])
+
+
+def started(forms):
+    """The Python that says hello, started with a text in these forms."""
+    text = bundle.start_text(bundle.closure("command"), MARK, forms=forms)
+    argv = [sys.executable, "-I", "-S", "-c", STARTER.format(size=len(text.first))]
+    said = subprocess.run(argv, input=text.first + text.rest, stdout=subprocess.PIPE, check=True).stdout
+    assert said.startswith(MARK)
+    size = int.from_bytes(said[len(MARK) :][:4], "big")
+    return json.loads(said[len(MARK) + 8 :][:size])["hello"]["python"]
