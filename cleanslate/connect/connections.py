@@ -187,7 +187,9 @@ class RunConnections(Connections):
             self._targets, self._slots = {}, {}
         for slot in slots:
             slot.end()
-        _together([target.close for target in targets if target not in local])
+        for target in targets:  # over connections that are closed by now: nothing is waited for
+            if target not in local:
+                target.close()
 
     def _all_targets(self) -> list[AgentTarget]:
         with self._lock:

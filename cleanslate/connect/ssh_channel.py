@@ -96,5 +96,7 @@ class ChannelStream:
 
     def _briefly(self, what: str, function: Callable[[], None]) -> None:
         """Call what has to send something; over a dead connection that may block, and then matters no more."""
+        if not self._channel.get_transport().is_active():
+            return
         with contextlib.suppress(OSError, EOFError, SSHException, DeadlinePassed):
             within(_BRIEFLY, what, function)
