@@ -57,6 +57,43 @@ def test(root: Path, paths: Sequence[str], *, fast: bool, match: str | None, fai
     return subprocess.run([*command, *paths], cwd=root).returncode
 
 
+_REFERENCE = ("ansible-core==2.19.14", "passlib==1.7.4")
+_REFERENCE_NEEDS = (3, 11)
+
+
+def against_ansible(root: Path, parts: Sequence[str]) -> int:
+    """Ask ansible-core again for what the tests hold against it; 0 when it agrees, 1 when it does not."""
+    _bring_tools(root)
+    python = _reference_python()
+    return subprocess.run([sys.executable, "-m", "tests.against", str(python), *parts], cwd=root).returncode
+
+
+def _reference_python() -> Path:
+    """The Python of an environment with the reference, in the user's cache; made once for each of its versions."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "cleanslate"
+    folder = cache / "-".join(word.replace("==", "-") for word in _REFERENCE)
+    python = folder / "bin/python"
+    if (folder / "whole").is_file():
+        return python
+    import shutil
+
+    names = (sys.executable, "python3.13", "python3.12", "python3.11")
+    with_it = next((one for one in names if (found := shutil.which(one)) and _version(found) >= _REFERENCE_NEEDS), None)
+    if with_it is None:
+        raise InputError("the reference, ansible-core 2.19, needs Python 3.11 or later", fix="install one beside this")
+    print(f"making an environment with {_REFERENCE[0]} in {folder}", flush=True)
+    subprocess.run([with_it, "-m", "venv", "--clear", str(folder)], check=True)
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, *_REFERENCE], check=True)
+    (folder / "whole").touch()
+    return python
+
+
+def _version(python: str) -> tuple[int, ...]:
+    said = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True)
+    return tuple(int(part) for part in said.stdout.split())
+
+
 def fix(root: Path) -> int:
     """Format, and mend what can be mended without a thought."""
     _bring_tools(root)

@@ -23,14 +23,26 @@ def check(context: Any, fast: bool = False, static: bool = False) -> int:
         "fast": "leave out the slow ones",
         "match": "only tests whose name matches",
         "failed": "only those that failed the last time, one after the other",
+        "against_ansible": "instead, ask ansible-core 2.19 again for all that the tests hold against it; with PATH, "
+        "only for expressions, steps, inventories or projects",
     },
     short={"match": "k"},
 )
-def test(context: Any, path: str = "", fast: bool = False, match: str | None = None, failed: bool = False) -> int:
+def test(
+    context: Any,
+    path: str = "",
+    fast: bool = False,
+    match: str | None = None,
+    failed: bool = False,
+    against_ansible: bool = False,
+) -> int:
     """Run the tests."""
+    from cleanslate.cli.develop import against_ansible as compare
     from cleanslate.cli.develop import test as run
     from cleanslate.cli.settings import project_root
 
+    if against_ansible:
+        return compare(project_root(), [path] if path else [])
     return run(project_root(), [path] if path else [], fast=fast, match=match, failed=failed)
 
 

@@ -57,9 +57,9 @@ def parse_envelope(text: str) -> Envelope:
     return Envelope(header[3] if len(header) > 3 and header[3] else None, salt, digest, ciphertext)
 
 
-def seal(plain: bytes, password: bytes, vault_id: str | None) -> str:
-    """Encrypt; the id is written down unless it is the default one."""
-    salt = os.urandom(32)
+def seal(plain: bytes, password: bytes, vault_id: str | None, *, salt: bytes | None = None) -> str:
+    """Encrypt; the id is written down unless it is the default one. Without a salt, another one each time."""
+    salt = os.urandom(32) if salt is None else salt
     cipher_key, digest_key, counter = _keys(password, salt)
     padding = _BLOCK - len(plain) % _BLOCK
     ciphertext = _cipher(plain + bytes([padding]) * padding, cipher_key, counter)

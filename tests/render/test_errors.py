@@ -52,7 +52,7 @@ tasks:
   else: "{{ 'x' if port == 1 }}"
   collection: "{{ port | community.general.thing }}"
   ipaddr: "{{ '10.0.0.1/8' | ansible.utils.ipaddr('network') }}"
-  unvault: "{{ 'x' | unvault('y') }}"
+  unvault: "{{ '$ANSIBLE_VAULT;1.1;AES256' | unvault('y') }}"
   config: "{{ lookup('config', 'X') }}"
 """
 SOURCE = load_yaml_text(PLAY, "play.yml")
@@ -93,8 +93,8 @@ CASES = {
     "write what holds otherwise: ... else ...",
     "collection": '43:16: there is no filter "community.general.thing", in {{ port | community.general.thing }}; '
     "filters of collections are not supported",
-    "unvault": '45:13: "unvault" is not supported: vault files and !vault values are decrypted when they are read; '
-    "write the value with !vault, in {{ 'x' | unvault('y') }}",
+    "unvault": "45:13: unvault: the vault envelope is damaged: its lines are not what encrypting writes, "
+    "in {{ '$ANSIBLE_VAULT;1.1;AES256' | unvault('y') }}",
     "config": '46:12: lookup "config" is not supported: this is not Ansible, so its settings do not exist; '
     "put the value into a variable, in {{ lookup('config', 'X') }}",
 }

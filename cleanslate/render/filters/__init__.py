@@ -53,6 +53,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "win_splitdrive",
     ),
     "times": ("strftime", "to_datetime"),
+    "envelopes": ("unvault", "vault"),
     "hashes": ("checksum", "hash", "md5", "password_hash", "sha1"),
 }
 
@@ -77,8 +78,6 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(
         ("ansible.utils.ipaddr", "ansible.utils.ipv4", "ansible.utils.ipv6", "ansible.utils.ipsubnet"), _IPADDR
     ),
-    "vault": "secrets are encrypted before they enter a repository; use inv vault encrypt-string",
-    "unvault": "vault files and !vault values are decrypted when they are read; write the value with !vault",
     "json_query": "JMESPath belongs to community.general; use selectattr and map",
     "community.general.json_query": "JMESPath belongs to community.general; use selectattr and map",
 }
