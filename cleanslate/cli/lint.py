@@ -22,6 +22,7 @@ def lint(path: str, options: PlayOptions, settings: Settings, *, as_json: bool) 
             found += load(replace(options, name=str(playbook)), settings, lint=True).warnings
         except InputError as error:
             found += error.problems
+    found += _own_step_types(settings)
     found = sorted(dict.fromkeys(found), key=lambda problem: problem.origin or ("", 0, 0))
     errors = sum(1 for problem in found if problem.severity == "error")
     if as_json:
@@ -31,6 +32,19 @@ def lint(path: str, options: PlayOptions, settings: Settings, *, as_json: bool) 
             print(problem)
         print(f"{count} playbook{'' if count == 1 else 's'}, {errors} errors, {len(found) - errors} warnings")
     return 64 if errors else 0
+
+
+def _own_step_types(settings: Settings) -> list[Problem]:
+    """What is wrong with the repository's own step types, used or not."""
+    from cleanslate.playbook.own import own_files, own_type
+
+    found: list[Problem] = []
+    for name in own_files(settings.root / "playbooks"):
+        try:
+            own_type(name, settings.root / "playbooks")
+        except InputError as error:
+            found += error.problems
+    return found
 
 
 def _shown(problem: Problem) -> dict[str, Any]:

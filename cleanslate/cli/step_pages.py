@@ -7,35 +7,76 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cleanslate.errors import InputError, suggest
+from cleanslate.errors import InputError, Problems, suggest
 from cleanslate.steps.contract import StepType, with_descriptions
 from cleanslate.steps.registry import canonical, step_names, step_type
 
 _REFERENCE = "docs/steps"
 
 
-def show_steps(name: str, *, as_json: bool) -> int:
-    """List the step types, or show one."""
+def show_steps(name: str, root: Path, *, as_json: bool) -> int:
+    """List the step types, or show one: a built-in one, the repository's own, or one of Ansible's modules."""
     if name:
-        found = canonical(name)
-        if found is None:
-            raise InputError(f'there is no step type "{name}"', fix=suggest(name, step_names()))
-        step = step_type(found)
+        step = _find(name, root)
         print(json.dumps(described(step), indent=2) if as_json else page(step))
         return 0
-    types = [step_type(one) for one in step_names()]
+    own = _own(root)
+    types = [*own, *(step_type(one) for one in step_names())]
     if as_json:
         print(json.dumps([described(step) for step in types], indent=2))
         return 0
     width = max(len(step.name) for step in types)
-    for title, ours in (("Step types of our own", True), ("Step types shared with Ansible", False)):
-        print(f"{title}:")
-        for step in types:
-            if (step.ansible_name is None) == ours:
+    parts = {
+        "Step types of this repository": own,
+        "Step types of our own": [step for step in types if step.ansible_name is None and step not in own],
+        "Step types shared with Ansible": [step for step in types if step.ansible_name is not None],
+    }
+    for title, steps in parts.items():
+        if steps:
+            print(f"{title}:")
+            for step in steps:
                 print(f"  {step.name:<{width}}  {step.summary}")
-        print()
-    print("inv steps NAME shows one with its arguments, results and an example.")
+            print()
+    print("inv steps NAME shows one with its arguments, results and an example, also one of Ansible's (apt).")
     return 0
+
+
+def _own(root: Path) -> list[StepType]:
+    """The repository's own step types; InputError tells every file that is broken."""
+    from cleanslate.playbook.own import own_files, own_type
+
+    found: list[StepType] = []
+    problems = Problems()
+    for name in own_files(root / "playbooks"):
+        try:
+            step = own_type(name, root / "playbooks")
+            found += [step[0]] if step else []
+        except InputError as error:
+            problems.include(error)
+    problems.raise_if_any()
+    return found
+
+
+def _find(name: str, root: Path) -> StepType:
+    found = canonical(name)
+    if found is not None:
+        return step_type(found)
+    from cleanslate.modules import Places, Refused, find_module, module_type, package_type
+    from cleanslate.playbook.own import own_files, own_type
+    from cleanslate.playbook.types import unknown_name
+
+    own = own_type(name, root / "playbooks")
+    if own is not None:
+        return own[0]
+    module = package_type(name) or find_module(name, Places((root / "playbooks", root)))
+    if isinstance(module, StepType):
+        return module
+    if isinstance(module, Refused):
+        raise InputError(module.what, fix=module.fix)
+    if module is None:
+        what, fix = unknown_name(name)
+        raise InputError(what, fix=suggest(name, own_files(root / "playbooks")) or fix)
+    return module_type(module)
 
 
 def described(step: StepType) -> dict[str, Any]:
@@ -56,6 +97,11 @@ def described(step: StepType) -> dict[str, Any]:
 
 def arguments_of(step: StepType) -> Iterator[tuple[str, str, bool, Any, str]]:
     """Each argument: name, type in words, required, default, what it is for; those of the type's own first."""
+    if step.options is not None:
+        for name, option in step.options.items():
+            kind = " or ".join(json.dumps(choice) for choice in option.choices) or option.kind
+            yield name, kind, option.required, option.default, " ".join(option.about.split())
+        return
     schema = with_descriptions(step.arguments).model_json_schema(by_alias=False)
     required = set(schema.get("required", ()))
     own = step.arguments.__annotations__
@@ -99,7 +145,8 @@ def page(step: StepType) -> str:
     if step.returns:
         lines += ["## Results", "", *(f"- **{name}**: {about}" for name, about in step.returns.items()), ""]
     lines += ["## In check mode", "", _check_mode(step), ""]
-    lines += ["## Example", "", "```yaml", step.example.rstrip(), "```", ""]
+    if step.example:
+        lines += ["## Example", "", "```yaml", step.example.rstrip(), "```", ""]
     return "\n".join(lines)
 
 
@@ -117,6 +164,8 @@ def _check_mode(step: StepType) -> str:
         return (
             "Looks as always; not run, and reported as unknown, once earlier steps have foretold changes on the host."
         )
+    if step.options is not None:
+        return "The module itself foretells what it would change; one that cannot is reported as unknown."
     if not step.foretells:
         return "Cannot be foretold: reported as unknown."
     return "Foretells what it would change, and changes nothing."

@@ -132,9 +132,10 @@ def plays(context: Any, json: bool = False) -> int:
 @task(positional=["name"], help={"name": "one step type, with everything about it", "json": "as JSON"})
 def steps(context: Any, name: str = "", json: bool = False) -> int:
     """List the step types, or show the documentation of one."""
+    from cleanslate.cli.settings import project_root
     from cleanslate.cli.step_pages import show_steps
 
-    return show_steps(name, as_json=json)
+    return show_steps(name, project_root(), as_json=json)
 
 
 @task(

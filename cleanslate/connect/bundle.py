@@ -61,6 +61,17 @@ def closure(module: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def also(folder: Path) -> None:
+    """Look for modules of calls in this folder too: a repository's own."""
+    if folder not in _FOLDERS:
+        _FOLDERS.append(folder)
+
+
+def is_ours(module: str) -> bool:
+    """Whether we have a module of that name ourselves."""
+    return (_FOLDERS[0] / f"{module}.py").is_file()
+
+
 def has(module: str) -> bool:
     """Whether there is such a module of calls."""
     return _find(module) is not None

@@ -42,6 +42,11 @@ def options_of(module: Module) -> dict[str, Option] | None:
         return None
 
 
+def examples(module: Module) -> str:
+    """The examples that the module's documentation gives."""
+    return _assigned(module.path.read_text(encoding="utf-8", errors="replace"), "EXAMPLES").strip("\n")
+
+
 def mentioned(module: Module, word: str) -> bool:
     """Whether a word stands anywhere in the module's text: then it may be an argument that nobody documented."""
     text = module.path.read_text(encoding="utf-8", errors="replace")

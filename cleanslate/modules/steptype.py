@@ -11,7 +11,7 @@ from pydantic import ConfigDict
 
 from cleanslate.model import Answer
 from cleanslate.modules import packaging
-from cleanslate.modules.documents import documentation, mentioned, options_of
+from cleanslate.modules.documents import documentation, examples, mentioned, options_of
 from cleanslate.modules.find import Module
 from cleanslate.modules.results import declined, outcome_of
 from cleanslate.steps.contract import Behaviour, Change, Option, StepArguments, StepContext, StepType, as_flag
@@ -37,7 +37,7 @@ def module_type(module: Module) -> StepType:
         arguments=ModuleArguments,
         behave=lambda args, context: _behave(module, args, context),
         summary=str(said.get("short_description") or f"The module {module.full_name}.").rstrip(".") + ".",
-        example="",
+        example=examples(module) if said else "",
         notes=f"A module of Ansible's ({module.full_name}), run on the target as it is.",
         returns=_BOTH,
         repeatable=False,

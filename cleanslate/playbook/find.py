@@ -19,8 +19,7 @@ def role_search_paths(playbook_dir: Path, *, parent: Role | None = None) -> list
     places, where `parent` (the role that asks) lies, and the playbook's folder.
     """
     paths = [playbook_dir / "roles"]
-    here = playbook_dir.absolute()
-    root = next((up for up in (here, *here.parents) if any((up / sign).exists() for sign in _ROOT_SIGNS)), None)
+    root = repository_of(playbook_dir)
     if root is not None:
         paths.append(root / "roles")
     paths += [Path.cwd() / "roles", Path("~/.ansible/roles").expanduser()]
@@ -29,6 +28,12 @@ def role_search_paths(playbook_dir: Path, *, parent: Role | None = None) -> list
         paths.append(parent.path.parent)
     paths.append(playbook_dir)
     return list({path.absolute(): path for path in paths}.values())
+
+
+def repository_of(folder: Path) -> Path | None:
+    """The repository that a folder is in: the nearest one above with an `invoke.yaml`, `ansible.cfg` or `.git`."""
+    here = folder.absolute()
+    return next((up for up in (here, *here.parents) if any((up / sign).exists() for sign in _ROOT_SIGNS)), None)
 
 
 def expanded(name: str) -> Path:

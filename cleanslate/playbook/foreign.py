@@ -1,10 +1,11 @@
-"""Step types that are modules of Ansible's: found from where a step stands, and made known to the registry."""
+"""Step types that are not built in: the repository's own, and Ansible's modules, found from where a step stands."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from cleanslate.errors import InputError
 from cleanslate.playbook.loader import Loader, Scope
 from cleanslate.playbook.types import LANGUAGE_ARGUMENTS, step_name
 from cleanslate.steps import registry
@@ -23,6 +24,8 @@ def type_at(word: str, entry: Mapping[Any, Any], scope: Scope, loader: Loader) -
         return known
     if not all(part.isidentifier() for part in word.split(".")):
         return known
+    if known is None and (own := _own(word, loader)) is not None:
+        return own
     from cleanslate.modules import Module, Places, find_module
 
     around = [scope.role, *reversed(scope.role.parents)] if scope.role is not None else []
@@ -32,6 +35,21 @@ def type_at(word: str, entry: Mapping[Any, Any], scope: Scope, loader: Loader) -
     named = (find_module(f"{name}.{word}", Places(beside)) for name in collections if not name.startswith("ansible."))
     found = next((one for one in named if isinstance(one, Module)), None)  # one of the same name comes first
     return _known(found) if found is not None else known
+
+
+def _own(word: str, loader: Loader) -> str | Said | None:
+    """A step type of the repository's own; what is wrong with its file is noted where it stands there."""
+    from cleanslate.playbook.own import own_type
+
+    try:
+        found = own_type(word, loader.playbook_dir.absolute())
+    except InputError as error:
+        loader.problems.include(error)
+        return f'the step type "{word}" of this repository is broken', "mend its file"
+    if found is None:
+        return None
+    loader.files[found[1]] = None
+    return found[0].name
 
 
 def _module(word: str, places: Places) -> str | Said | None:

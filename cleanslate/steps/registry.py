@@ -17,12 +17,24 @@ _PREFIXES = ("ansible.builtin.", "ansible.legacy.", "cleanslate.")
 # Step types that share a file with the one they are another name of.
 ALIASES = {"systemd_service": "systemd", "include": "include_tasks"}
 
+_own_names: set[str] = set()
 _added: dict[str, StepType] = {}  # step types that are not of this folder, by canonical name
 
 
 def add(step_type: StepType) -> None:
     """Make a step type known that is not of this folder; one of the same name that was added before gives way."""
     _added[step_type.name] = step_type
+
+
+def own_step_names() -> tuple[str, ...]:
+    """The names of the step types that were added from a repository's own folder."""
+    return tuple(sorted(_own_names))
+
+
+def add_own(step_type: StepType) -> None:
+    """Make a repository's own step type known."""
+    add(step_type)
+    _own_names.add(step_type.name)
 
 
 def added() -> tuple[StepType, ...]:

@@ -1,8 +1,8 @@
 """Asks ansible-core again for everything that the tests hold against it, and tells where it now says something else.
 
-    python -m tests.against ANSIBLE_PYTHON [expressions|steps|inventories|projects|modules ...]
+    python -m tests.against ANSIBLE_PYTHON [expressions|steps|inventories|projects ...]
 
-ANSIBLE_PYTHON is the interpreter of an environment that holds ansible-core 2.19; `inv test --against-ansible` makes one.
+ANSIBLE_PYTHON is the interpreter of an environment with ansible-core 2.19; `inv test --against-ansible` makes one.
 Exit status: 0 when it agrees with everything that is written down, 1 otherwise.
 """
 

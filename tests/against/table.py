@@ -54,8 +54,8 @@ MAGIC = """
 """
 TYPES = """
     command shell raw script copy template file lineinfile blockinfile replace assemble stat find slurp fetch tempfile
-    unarchive get_url uri wait_for wait_for_connection pause debug assert fail set_fact set_stats setup gather_facts ping
-    async_status add_host group_by include_vars meta validate_argument_spec import_tasks include_tasks import_role
+    unarchive get_url uri wait_for wait_for_connection pause debug assert fail set_fact set_stats setup gather_facts
+    ping async_status add_host group_by include_vars meta validate_argument_spec import_tasks include_tasks import_role
     include_role service systemd package reboot
 """
 ELSEWHERE = {

@@ -1,4 +1,4 @@
-"""Each word of the language has a case whose outcome was taken from ansible-core, or a reason why it cannot have one."""
+"""Each word of the language has a case whose outcome was taken from ansible-core, or a reason why not."""
 
 import pytest
 
