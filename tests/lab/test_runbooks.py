@@ -22,6 +22,7 @@ def checkout(tmp_path):
 
 def test_a_launch_that_fails_brings_the_last_good_server_back(checkout):
     """With its own environment, and not the new one; the run fails all the same, and says what serves."""
+    checkout.up()
     good = checkout.play("restart-eagle3", "-e", '{"eagle3_env": {"NOTE": "good"}}')
     assert 0 == good.code, good.text
     checkout.lab.run("break", "dies-once")
@@ -35,8 +36,7 @@ def test_a_launch_that_fails_brings_the_last_good_server_back(checkout):
 
 
 def test_without_a_server_that_served_before_nothing_is_launched_in_vain(checkout):
-    checkout.lab.run("up")
-    checkout.lab.run("break", "dies-once")
+    checkout.up("dies-once")
     played = checkout.play("restart-eagle3")
     assert (2, FAILED) == (played.code, played.failed[-1]), played.text
     assert "nothing serves, since no launch is known that served before" in played.result[FAILED]["msg"]
@@ -44,6 +44,7 @@ def test_without_a_server_that_served_before_nothing_is_launched_in_vain(checkou
 
 
 def test_what_failed_is_left_for_a_look_where_that_is_asked_for(checkout):
+    checkout.up(eagle3_silence="2s")
     assert 0 == checkout.play("restart-eagle3").code
     checkout.lab.run("break", "silent-after-load")
     played = checkout.play("restart-eagle3", "-e", "eagle3_on_failure=leave")
@@ -55,6 +56,7 @@ def test_what_failed_is_left_for_a_look_where_that_is_asked_for(checkout):
 
 def test_both_servers_are_measured_on_the_same_prompts_and_compared_with_the_last_run(checkout):
     """Speculation is faster in the lab; a second run finds the first one's numbers, each variant its own."""
+    checkout.up()
     small = ("-e", '{"compare_concurrency": [1], "compare_tokens": 32, "compare_rounds": 1}')
     plain, fast = "Measure the baseline server", "Measure the speculative server"
     first = checkout.play("compare-eagle3", *small)
@@ -72,7 +74,7 @@ def test_both_servers_are_measured_on_the_same_prompts_and_compared_with_the_las
 
 def test_the_server_is_instrumented_for_a_while_and_leaves_no_trace(checkout):
     """Its log is collected, with the debug output of all three files; then the package is what it was, and serves."""
-    checkout.lab.run("up")
+    checkout.up()
     package = checkout.root / ".lab" / "eagle3-lab" / "server" / "lib"
     before = {path: path.read_bytes() for path in package.rglob("*.py")}
     played = checkout.play("debug-eagle3")
@@ -87,7 +89,7 @@ def test_the_server_is_instrumented_for_a_while_and_leaves_no_trace(checkout):
 
 def test_a_debug_patch_that_does_not_fit_is_named_by_check(checkout):
     """Before anything was stopped: file, hunk and line."""
-    checkout.lab.run("up")
+    checkout.up()
     before = checkout.lab.titles("eagle3-lab")
     files = checkout.root / "playbooks" / "files"
     text = (files / "debug-lab-server.patch").read_text()

@@ -25,10 +25,18 @@ class Checkout:
             shutil.copytree(REPOSITORY / name, root / name)
         shutil.copy(REPOSITORY / "invoke.yaml", root)
         self.lab = Practice(root / ".lab")
+        self.hurry = ()
+
+    def up(self, *faults, pace=0.3, **hurry):
+        """Bring up a lab whose servers start fast; the plays give what is stopped, or silent, little time."""
+        self.lab.run("up", "--pace", str(pace))
+        if faults:
+            self.lab.run("break", *faults)
+        self.hurry = ("-e", json.dumps({"eagle3_grace": "0.5s", "holder_grace": "0.5s", **hurry}))
 
     def play(self, name, *options):
         """Run `inv play`; gives exit code, recap by host, and the last word of each step by name."""
-        command = [PYTHON, "-m", "cleanslate.cli", "play", name, "--output", "json", *options]
+        command = [PYTHON, "-m", "cleanslate.cli", "play", name, "--output", "json", *self.hurry, *options]
         done = subprocess.run(command, cwd=self.root, capture_output=True, text=True)
         events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         return Played(done.returncode, events, done.stdout + done.stderr)
@@ -104,7 +112,7 @@ def test_a_fresh_lab_ends_with_a_server_that_answers(checkout):
 
 def test_check_foretells_and_leaves_no_trace(checkout):
     """What would be stopped is named; the same processes live afterwards, and no file has changed."""
-    checkout.lab.run("up")
+    checkout.up()
     before = checkout.lab.titles("pve-lab")
     config = checkout.root / ".lab" / "eagle3-lab" / "models"
     files = {path: path.lstat().st_mtime_ns for path in config.rglob("*")}
@@ -120,8 +128,7 @@ def test_check_foretells_and_leaves_no_trace(checkout):
 @pytest.mark.parametrize("fault", ["ignores-term", "orphan-outside", "slow-release", "port-kept", "busy-silent"])
 def test_it_succeeds_where_it_can(checkout, fault):
     """Twice: with the server that hung when the lab came up, and with one that has the fault itself."""
-    checkout.lab.run("up")
-    checkout.lab.run("break", fault)
+    checkout.up(fault)
     for _ in range(2):
         played = checkout.play("restart-eagle3")
         assert (0, []) == (played.code, played.failed), played.text
@@ -135,14 +142,13 @@ def test_it_succeeds_where_it_can(checkout, fault):
     [
         ("short-draft-config", PATCH, '"max_position_embeddings" is 2048, expected 131072 or 262144', False),
         ("dies-in-start", HEALTHY, "Rank 3 scheduler is dead", True),
-        ("silent-after-load", HEALTHY, "silent after load for 6 s, no CPU used", True),
-        ("ready-line-of-old-run", HEALTHY, "silent after load for 6 s, no CPU used", True),
+        ("silent-after-load", HEALTHY, "silent after load for 2 s, no CPU used", True),
+        ("ready-line-of-old-run", HEALTHY, "silent after load for 2 s, no CPU used", True),
     ],
 )
 def test_it_fails_at_the_right_step_where_it_cannot(checkout, fault, step, told, launched):
     """With the cause named, long before the overall limit, and nothing is launched in vain."""
-    checkout.lab.run("up")
-    checkout.lab.run("break", fault)
+    checkout.up(fault, pace=1, eagle3_silence="2s")
     played = checkout.play("restart-eagle3")
     assert (2, [step, "The restart failed"]) == (played.code, played.failed), played.text
     assert told in played.result[step]["msg"]
@@ -152,7 +158,7 @@ def test_it_fails_at_the_right_step_where_it_cannot(checkout, fault, step, told,
 
 def test_what_is_missing_is_found_before_the_old_server_is_touched(checkout):
     """A model that is not there: the play ends while the old server still runs."""
-    checkout.lab.run("up")
+    checkout.up()
     before = checkout.lab.titles("eagle3-lab")
     played = checkout.play("restart-eagle3", "-e", "target_model=/models/mistyped")
     assert (2, ["The interpreter and the models are there"]) == (played.code, played.failed)
@@ -162,6 +168,7 @@ def test_what_is_missing_is_found_before_the_old_server_is_touched(checkout):
 
 def test_stop_and_proof(checkout):
     """The proof fails and names holders while they hold; after a stop it passes; stopping again is ok."""
+    checkout.up()
     held = checkout.play("gpu-clean-slate")
     assert (2, ["Every GPU is empty, seen from the hypervisor"]) == (held.code, held.failed), held.text
     assert "sglang::scheduler_TP0" in held.text
@@ -197,7 +204,7 @@ def test_nccl_variables_are_kept_in_the_interpreter(checkout):
 
 def test_a_distributions_sitecustomize_is_left_alone(checkout):
     """It hides the environment's own, so the block goes into a .pth file, and is really there."""
-    checkout.lab.run("up")
+    checkout.up()
     facts = checkout.lab.host("eagle3-lab")
     stdlib = checkout.root / ".lab" / "eagle3-lab" / "distribution"
     stdlib.mkdir()

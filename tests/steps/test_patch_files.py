@@ -1,7 +1,9 @@
 """patch_files: all files or none, exactly where the patch says, and back to the very bytes they were."""
 
 import os
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +58,16 @@ def patch(package, *, check=False, folder=None, **arguments):
 
 def texts(package):
     return {path.name: path.read_text() for path in sorted(package.iterdir())}
+
+
+def test_the_patch_of_the_runbook_fits_the_server_that_is_practised_with(tmp_path):
+    """debug-eagle3 instruments the lab's server; whoever edits that one sees here that the patch no longer fits."""
+    repository = Path(__file__).parents[2]
+    shutil.copytree(repository / "cleanslate" / "lab" / "room" / "sglang", tmp_path / "sglang")
+    diff = (repository / "playbooks" / "files" / "debug-lab-server.patch").read_text()
+    applied = run_step("patch_files", {"name": "debug", "base": str(tmp_path / "sglang"), "diff": diff})
+    assert Status.CHANGED == applied.result.status, applied.result.data
+    assert 3 == len(applied.result.diffs)
 
 
 def test_a_diff_of_several_files_is_applied_and_taken_back_to_the_bytes_mode_and_times(package):
