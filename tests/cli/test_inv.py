@@ -211,6 +211,7 @@ def test_a_listing_does_not_pay_for_ssh(project):
     assert "[]" == done.stdout.splitlines()[-1], done.stderr
 
 
+@pytest.mark.slow
 def test_vault_files_and_values(project):
     """Encrypted, looked at, rekeyed, decrypted; a value goes in through standard input, and a play reads it."""
     (project / "old").write_text("first\n")

@@ -357,6 +357,7 @@ def test_sameness_is_of_values_and_not_of_spelling(one, other, equal):
     assert equal == same(one, other)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=4))
 def test_a_path_that_is_shown_is_read_back(parts):

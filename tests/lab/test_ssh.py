@@ -130,6 +130,7 @@ def test_only_the_labs_own_key_is_let_in(lab, tmp_path):
     assert (255, True) == (done.returncode, "Permission denied (publickey)" in done.stderr)
 
 
+@pytest.mark.slow
 def test_the_container_is_reached_through_its_hypervisor_too(lab):
     """ProxyJump: the hypervisor forwards to the container's own port."""
     jump = f"ProxyCommand=ssh -F '{lab.root}/ssh_config' -W %h:%p pve-lab"

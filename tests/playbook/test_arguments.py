@@ -70,6 +70,7 @@ def test_what_is_opened_must_be_closed(text):
 _word = st.text(st.characters(codec="utf-8", exclude_characters="\"'\\{}%#"), max_size=8)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text("abcxyz_", min_size=1, max_size=5), _word, max_size=4))
 def test_what_is_quoted_comes_back(pairs):
     text = " ".join(f'{key}="{value}"' for key, value in pairs.items())

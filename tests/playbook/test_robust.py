@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -62,6 +63,7 @@ plays = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(plays | values, max_size=2) | values)
 def test_any_yaml_is_read_or_refused(document):
@@ -75,6 +77,7 @@ def test_any_yaml_is_read_or_refused(document):
         assert [] == [str(problem) for problem in problems.found if not problem.what]
 
 
+@pytest.mark.slow
 def test_the_schema_names_every_keyword_and_step_type():
     entry = playbook_schema()["definitions"]["entry"]["properties"]
     assert set() == {*HANDLER, *BLOCK_PARTS, *STEP_WORDS, *TYPES[:8], "ansible.builtin.copy"} - set(entry)

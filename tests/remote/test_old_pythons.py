@@ -20,9 +20,11 @@ def interpreters() -> dict[str, str]:
         named = [shutil.which(f"python3.{minor}")]
         named += [str(path) for path in sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python"))]
         for path in filter(None, named):
-            works = subprocess.run([path, "-c", "import ctypes"], capture_output=True).returncode == 0
-            if works:
-                found.setdefault(f"3.{minor}", path)
+            if f"3.{minor}" in found:
+                break
+            # found anew by each test process as it collects: the part that a build may lack, and nothing else
+            if subprocess.run([path, "-I", "-S", "-c", "import _ctypes"], capture_output=True).returncode == 0:
+                found[f"3.{minor}"] = path
     return found
 
 

@@ -65,6 +65,7 @@ def test_a_password_is_made_once_kept_privately_and_is_a_secret(tmp_path):
     assert secrets.redact_text(f"pw {first}") == "pw ********"
 
 
+@pytest.mark.slow
 def test_a_password_may_be_hashed_with_a_salt_that_is_kept(tmp_path):
     template = f"{{{{ lookup('password', '{tmp_path}/pw encrypt=sha512_crypt', seed='x') }}}}".replace("_crypt", "")
     first = render(template)

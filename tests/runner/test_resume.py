@@ -66,6 +66,7 @@ def cut_points(events):
     ]
 
 
+@pytest.mark.slow
 def test_from_every_end_of_a_step_on_nothing_is_done_twice(tmp_path):
     """Registered results, facts, handlers, loops, blocks, includes, batches and later plays go on as they were."""
     whole = run_play(tmp_path / "whole", PLAY, files=MORE)

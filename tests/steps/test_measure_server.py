@@ -103,6 +103,7 @@ def test_a_stream_that_breaks_off_is_a_failed_request(engine):
     assert {"the stream broke off": 4} == result.data["errors"]
 
 
+@pytest.mark.slow
 def test_a_hanging_server_is_left_at_the_limit(engine):
     """However long its requests may take, and with what was known so far."""
     engine.hang = True

@@ -91,6 +91,7 @@ def test_a_server_without_the_paths_says_how_to_switch_them_on(engine):
     assert ("unsupported", "launch it with --enable-metrics") == (result.data["kind"], result.fix)
 
 
+@pytest.mark.slow
 def test_a_hanging_server_does_not_outlast_the_limit():
     """It takes the connection and never answers."""
     with socket.socket() as door:
