@@ -11,9 +11,13 @@ from cleanslate.cli.play import PlayOptions, load
 from cleanslate.cli.settings import Settings
 from cleanslate.errors import InputError, Problem
 
+OUTPUTS = ("text", "json", "sarif")
 
-def lint(path: str, options: PlayOptions, settings: Settings, *, as_json: bool) -> int:
-    """Check playbooks; 64 when one has errors, 0 when there are only warnings."""
+
+def lint(path: str, options: PlayOptions, settings: Settings, *, output: str) -> int:
+    """Check playbooks; 64 when one has errors, 0 when there are only warnings. `output` is one of OUTPUTS."""
+    if output not in OUTPUTS:
+        raise InputError(f'there is no output "{output}"', fix=f"one of {', '.join(OUTPUTS)}")
     found: list[Problem] = []
     count = 0
     for playbook in known_playbooks(settings, path):
@@ -25,7 +29,11 @@ def lint(path: str, options: PlayOptions, settings: Settings, *, as_json: bool) 
     found += _own_step_types(settings)
     found = sorted(dict.fromkeys(found), key=lambda problem: problem.origin or ("", 0, 0))
     errors = sum(1 for problem in found if problem.severity == "error")
-    if as_json:
+    if output == "sarif":
+        from cleanslate.cli.sarif import sarif
+
+        print(json.dumps(sarif(found, settings.root), indent=2))
+    elif output == "json":
         print(json.dumps([_shown(problem) for problem in found], indent=2))
     else:
         for problem in found:

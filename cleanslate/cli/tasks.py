@@ -147,6 +147,7 @@ def steps(context: Any, name: str = "", json: bool = False) -> int:
         **_VAULT,
         "path": "a playbook, or a folder; without it, every playbook of this repository",
         "extra_vars": "variables that would be given",
+        "output": "text, json, or sarif (2.1.0, for code hosts and editors)",
         "json": "as JSON",
     },
 )
@@ -158,16 +159,17 @@ def lint(
     vault_id: Any = None,
     vault_password_file: Any = None,
     ask_vault_password: bool = False,
+    output: str = "text",
     json: bool = False,
 ) -> int:
     """Check playbooks without touching a host; prints file:line:column: severity: message."""
     given = dict(locals())
-    del given["context"], given["json"], given["path"]
+    del given["context"], given["json"], given["path"], given["output"]
     from cleanslate.cli.lint import lint as run
     from cleanslate.cli.play import PlayOptions
     from cleanslate.cli.settings import settings_of
 
-    return run(path, PlayOptions(name="", **given), settings_of(context), as_json=json)
+    return run(path, PlayOptions(name="", **given), settings_of(context), output="json" if json else output)
 
 
 @task()
