@@ -71,6 +71,7 @@ class Loaded:
     secrets: Secrets
     decrypt: Decrypt | None
     warnings: list[Any] = field(default_factory=list)
+    reload: Callable[[], Inventory] | None = None
 
 
 def play(options: PlayOptions, settings: Settings) -> int:
@@ -125,7 +126,12 @@ def load(options: PlayOptions, settings: Settings, *, lint: bool = False) -> Loa
     problems = Problems()
     extra_vars: SourceMap = _collect(problems, lambda: extra_variables(options.extra_vars, decrypt)) or SourceMap()
     sources = [_source(text) for text in options.inventory] or list(settings.inventory)
-    inventory = _collect(problems, lambda: load_inventory(sources, base=Path.cwd(), vault=decrypt))
+    here = Path.cwd()
+
+    def read_inventory() -> Inventory:
+        return load_inventory(sources, base=here, vault=decrypt)
+
+    inventory = _collect(problems, read_inventory)
     playbook = _collect(problems, lambda: load_playbook(path, vault=decrypt, problems=problems, extra_vars=extra_vars))
     if inventory is not None:
         check_variable_files(inventory, playbook_dir=path.parent, vault=decrypt, problems=problems)
@@ -138,7 +144,7 @@ def load(options: PlayOptions, settings: Settings, *, lint: bool = False) -> Loa
     assert playbook is not None
     assert inventory is not None
     warnings = [problem for problem in problems.found if problem.severity == "warning"]
-    return Loaded(playbook, inventory, extra_vars, secrets, decrypt, warnings)
+    return Loaded(playbook, inventory, extra_vars, secrets, decrypt, warnings, read_inventory)
 
 
 def _source(text: str) -> str:
@@ -218,6 +224,7 @@ def run_loaded(
         lease=LeaseWish(_holder(run_id, known.facts) | {"succeeds": list(going.over if going else ())}, wait),
         replay=going.replay if going else None,
         on_hangup=settings.on_hangup,
+        reload=loaded.reload,
         earlier=lambda run, step, kind, host: earlier_result(settings.runs, run, step, kind, host, besides=run_id),
     )
     _pack_modules()

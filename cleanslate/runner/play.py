@@ -14,7 +14,7 @@ from cleanslate.runner.gathering import gather_step, wants_facts
 from cleanslate.runner.includes import Includes
 from cleanslate.runner.outcome import Asked, Done, lost_lease
 from cleanslate.runner.past import digest_of
-from cleanslate.runner.program import Handler, HostProgram, Section, Work
+from cleanslate.runner.program import Handler, HostEnded, HostProgram, Section, Work
 from cleanslate.runner.roles import all_roles
 from cleanslate.runner.scope import Frame, PlayScope
 from cleanslate.runner.variables import load_vars_files
@@ -109,7 +109,7 @@ class BatchRun:
         """Whether every host of the batch is done."""
         return self.batch_ended
 
-    def do_meta(self, state: HostState, action: str) -> None:
+    def do_meta(self, state: HostState, action: str, position: tuple[int, ...]) -> None:
         """The meta actions that change no order."""
         if action == "clear_facts":
             state.forget_facts()
@@ -123,7 +123,9 @@ class BatchRun:
             seen = self.world.variables.of_play(state.name, self.scope)
             self.world.connections.reset(address_for(self.world, self.scope, self.play.keywords, seen, state.name))
         elif action == "refresh_inventory":
-            self.world.variables.forget_inventory()
+            self.world.inventory_changes.refresh((id(self), position))
+            if state.name in self.world.inventory_changes.gone:
+                raise HostEnded
 
     def rescued(self, state: HostState, position: tuple[int, ...]) -> None:
         """Count a rescue; the failure that led to it is no longer one, as in Ansible's recap."""
@@ -212,7 +214,7 @@ class BatchRun:
                 self.world.warning(f'nobody answers to the handler "{name}"', work.step.origin)
             for asked in done.asked:
                 if isinstance(asked.flow, AddHost):
-                    add_host(self.world, asked.flow)
+                    self.world.inventory_changes.add_host(asked.flow)
         hidden = done.no_log
         self.world.bus.emit(
             "host.finished",
@@ -289,12 +291,3 @@ class BatchRun:
             facts = done.result.data.get("ansible_facts")
             if isinstance(facts, dict) and not any(isinstance(asked.flow, SetFacts) for asked in done.asked):
                 state.learn(facts)
-
-
-def add_host(world: World, asked: AddHost) -> None:
-    """Add a host, or give one more groups and variables, for this play's `hostvars` and later plays' patterns."""
-    from cleanslate.inventory import add_host as add
-
-    add(world.variables.inventory, asked.name, asked.groups, asked.parents, asked.variables)
-    world.variables.state(asked.name)
-    world.variables.forget_inventory()

@@ -95,8 +95,8 @@ class PlayPlan(Protocol):
     def end_play(self, scope: str) -> None:
         """`meta: end_play` or `end_batch`: every host of the batch is done."""
 
-    def do_meta(self, state: HostState, action: str) -> None:
-        """The other meta actions."""
+    def do_meta(self, state: HostState, action: str, position: Position) -> None:
+        """The other meta actions, where the step stands."""
 
     def rescued(self, state: HostState, position: Position) -> None:
         """The block there has rescued a failure on the host."""
@@ -269,7 +269,7 @@ class HostProgram:
         elif action == "end_role":
             raise RoleEnded
         else:
-            self.plan.do_meta(self.state, action)
+            self.plan.do_meta(self.state, action, position)
 
     def _flush(self, position: Position) -> Walk:
         """Run the notified handlers in the order they are defined; each once, also one that another notifies."""

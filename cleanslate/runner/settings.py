@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cleanslate.model import Inventory
     from cleanslate.runner.replay import Replay
 
 
@@ -30,6 +31,7 @@ class RunSettings:
     includes, variable files. It is called in any thread, often for the same file, and must be quick.
     earlier(run, step name, step type, host) gives (run id, result fields) of a step in an earlier run, None where it is
     not there, and raises InputError where there is no such run; None when no records are kept.
+    reload() reads the inventory's sources again (`meta: refresh_inventory`); None where there are none to read.
     """
 
     base: Path
@@ -54,4 +56,5 @@ class RunSettings:
     earlier: Callable[[str, str, str, str], tuple[str, Mapping[str, Any]] | None] | None = None
     lease: LeaseWish | None = None
     on_hangup: str = "stop"  # or `continue`: what a lost terminal means
+    reload: Callable[[], Inventory] | None = None
     replay: Replay | None = None  # what an earlier run has done, that this one goes on with

@@ -11,6 +11,7 @@ from cleanslate.errors import Interrupted
 from cleanslate.model import Diff, Result, Status
 from cleanslate.redaction import SHORTEST, Secrets
 from cleanslate.runner.bus import Bus
+from cleanslate.runner.changing import InventoryChanges
 from cleanslate.runner.scope import PlayScope
 from cleanslate.runner.settings import RunSettings
 from cleanslate.runner.variables import VariableWorld
@@ -42,6 +43,7 @@ class World:
         variables.note = self.warning
         self.last_step: str | None = None  # the last one started before a stop
         self.step_ids: dict[int, int] = {}
+        self.inventory_changes = InventoryChanges(self)
         self.scope: PlayScope | None = None  # of the play that runs now
 
     @property

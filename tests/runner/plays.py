@@ -63,7 +63,12 @@ def run_play(
         outcome = run_playbook(
             playbook,
             found,
-            RunSettings(base=folder, extra_vars=extra, **settings),
+            RunSettings(
+                base=folder,
+                extra_vars=extra,
+                reload=lambda: load_inventory([str(folder / "hosts.ini")], base=folder),
+                **settings,
+            ),
             connections,
             secrets=Secrets(),
             listeners=[events.append],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.runner.plays import run_play
 from tests.runner.test_flow import ONE, tasks
 
@@ -63,3 +65,56 @@ def test_only_a_whole_batch_of_new_failures_ends_the_run(tmp_path):
     ran = run_play(tmp_path, text)
     assert ("three", "localhost", "ok") == ran.statuses[-1]
     assert 2 == ran.outcome.exit_code
+
+
+def test_refreshing_the_inventory_reads_its_sources_again(tmp_path):
+    """Once for all hosts; hosts that steps added stay, those that are gone are in no later play, facts are kept."""
+    count = tmp_path / "count"
+    script = f"#!/bin/sh\necho x >> {count}\n[ \"$1\" = --list ] && cat {tmp_path}/list.json || echo '{{}}'\n"
+    text = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - set_fact: {kept: "of {{ inventory_hostname }}"}
+    - add_host: {name: added, groups: extra, ansible_connection: local, level: 3}
+    - copy: {dest: "{{ workdir }}/list.json", content: "{{ lookup('file', workdir ~ '/next.json') }}"}
+      delegate_to: alpha
+      run_once: true
+    - meta: refresh_inventory
+    - {name: now, debug: {msg: "{{ groups.all | sort | join(' ') }} {{ level }}"}}
+- hosts: all
+  gather_facts: false
+  tasks:
+    - {name: then, debug: {msg: "{{ kept | default('new') }} {{ level }}"}}
+"""
+    host = {"ansible_connection": "local"}
+    before = {"_meta": {"hostvars": {"alpha": {**host, "level": 1}, "beta": {**host, "level": 1}}}}
+    after = {"_meta": {"hostvars": {"alpha": {**host, "level": 2}, "gamma": {**host, "level": 2}}}}
+    lists = [{**one, "all": {"hosts": [*one["_meta"]["hostvars"]]}} for one in (before, after)]
+    (tmp_path / "list.json").write_text(json.dumps(lists[0]))
+    (tmp_path / "next.json").write_text(json.dumps(lists[1]))
+    (tmp_path / "hosts.ini").touch(mode=0o755)
+    ran = run_play(tmp_path, text, inventory=script)
+    now = {host: result["msg"] for host, result in ran.results("now").items()}
+    then = {host: result["msg"] for host, result in ran.results("then").items()}
+    assert {"alpha": "added alpha gamma 2"} == now
+    assert {"alpha": "of alpha 2", "gamma": "new 2", "added": "new 3"} == then
+    assert 2 == len(count.read_text().split())
+
+
+def test_an_inventory_that_cannot_be_read_again_stays_as_it_was(tmp_path):
+    """The run goes on with what it knows, and says so."""
+    text = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - copy: {dest: "{{ workdir }}/hosts.ini", content: "[broken\\n"}
+      run_once: true
+    - meta: refresh_inventory
+- hosts: all
+  gather_facts: false
+  tasks: [{name: then, debug: {msg: x}}]
+"""
+    ran = run_play(tmp_path, text)
+    assert {"alpha", "beta"} == set(ran.results("then"))
+    assert any("stays as it was" in message for message in ran.messages())
