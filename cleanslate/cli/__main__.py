@@ -10,8 +10,11 @@ from invoke.exceptions import Exit, UnexpectedExit
 
 import cleanslate
 from cleanslate.cli import namespace
+from cleanslate.cli.ansible_options import concerns, refuse_ansible_options
+from cleanslate.cli.ours import tell_problems
 from cleanslate.cli.settings import project_root
 from cleanslate.cli.startup import leave
+from cleanslate.errors import InputError
 
 
 class Inv(Program):  # type: ignore[misc]  # invoke has no types
@@ -35,7 +38,11 @@ class Inv(Program):  # type: ignore[misc]  # invoke has no types
     def run(self, argv: Any = None, exit: bool = True) -> None:
         """Run the command line."""
         try:
+            self._refuse_ansible_options(sys.argv[1:] if argv is None else argv)
             self._run(argv)
+        except InputError as error:
+            tell_problems(error)
+            sys.exit(error.exit_code)
         except ParseError as error:
             print(f"error: {error}", file=sys.stderr)
             print("see: inv --list, inv TASK --help", file=sys.stderr)
@@ -48,6 +55,13 @@ class Inv(Program):  # type: ignore[misc]  # invoke has no types
             sys.exit(error.code)
         except KeyboardInterrupt:
             sys.exit(130)
+
+    def _refuse_ansible_options(self, argv: Any) -> None:
+        name = concerns(argv)
+        if name is not None:
+            taken = self.namespace[name].get_arguments()
+            known = [f"-{'-' * (len(one) > 1)}{one.replace('_', '-')}" for argument in taken for one in argument.names]
+            refuse_ansible_options(argv[argv.index(name) + 1 :], known)
 
     def _run(self, argv: Any) -> None:
         self.create_config()

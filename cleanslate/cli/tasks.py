@@ -63,6 +63,7 @@ _VAULT = {
         "become_method": "how to become it (sudo)",
         "ask_become_pass": "ask for the password that sudo wants",
         "ask_pass": "ask for the SSH password",
+        "flush_cache": "taken for Ansible's sake: facts are never kept from one run to the next",
         "force_handlers": "run notified handlers even where a step fails",
         "accept_new_host_keys": "accept host keys that are not known yet (changed ones are always refused)",
         "list_hosts": "list the hosts, and run nothing",
@@ -101,6 +102,7 @@ def play(
     ask_become_pass: bool = False,
     ask_pass: bool = False,
     force_handlers: bool = False,
+    flush_cache: bool = False,
     accept_new_host_keys: bool = False,
     list_hosts: bool = False,
     list_tasks: bool = False,
@@ -112,7 +114,7 @@ def play(
 ) -> int:
     """Run a playbook on its hosts: inv play restart-eagle3."""
     given = dict(locals())
-    del given["context"]
+    del given["context"], given["flush_cache"]
     from cleanslate.cli.play import PlayOptions
     from cleanslate.cli.play import play as run
     from cleanslate.cli.settings import settings_of
