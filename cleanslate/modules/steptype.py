@@ -13,6 +13,7 @@ from cleanslate.model import Answer
 from cleanslate.modules import packaging
 from cleanslate.modules.documents import documentation, examples, mentioned, options_of
 from cleanslate.modules.find import Module
+from cleanslate.modules.groups import groups_of
 from cleanslate.modules.results import declined, outcome_of
 from cleanslate.steps.contract import Behaviour, Change, Option, StepArguments, StepContext, StepType, as_flag
 
@@ -47,6 +48,7 @@ def module_type(module: Module) -> StepType:
         check=lambda literal: _check(module, options or {}, literal),
         options=options,
         undocumented=lambda word: mentioned(module, word),
+        groups=lambda: groups_of(module),
         background=True,
     )
 

@@ -129,7 +129,8 @@ class StepWords:
         merged: dict[str, Any] = {}
         for layer in self.keywords.module_defaults:
             defaults = self.renderer.render(layer, variables)
-            for name in names_of(self.type):
+            grouped = any(str(name).startswith("group/") for name in defaults or ())
+            for name in (*(self.type.groups() if grouped else ()), *names_of(self.type)):
                 merged |= dict((defaults or {}).get(name) or {})
         whole = self.renderer.render(self.step.args.get("**"), variables)
         if isinstance(whole, Mapping):

@@ -17,7 +17,7 @@ def errors(spec: Mapping[str, Any], values: Mapping[str, Any], where: str = "") 
     """Every mistake in `values` by a spec's options; `where` is the path to them."""
     at = f" in {where}" if where else ""
     given = _by_name(spec, values)
-    unknown = [str(name) for name in values if name not in _spellings(spec)]
+    unknown = [str(name) for name in values if name not in spellings(spec)]
     missing = [name for name, about in spec.items() if as_flag(about.get("required")) is True and name not in given]
     if missing:
         yield f"missing required arguments: {', '.join(sorted(missing))}{at}"
@@ -25,7 +25,7 @@ def errors(spec: Mapping[str, Any], values: Mapping[str, Any], where: str = "") 
         yield f"no such arguments: {', '.join(sorted(unknown))}{at}; there are {', '.join(sorted(spec))}"
     for name, about in spec.items():
         if given.get(name) is not None:
-            yield from _value_errors(about, given[name], f"{where}.{name}" if where else name)
+            yield from value_errors(about, given[name], f"{where}.{name}" if where else name)
 
 
 def rule_errors(about: Mapping[str, Any], values: Mapping[str, Any], where: str = "") -> Iterator[str]:
@@ -59,7 +59,8 @@ def _groups(value: Any) -> list[list[str]]:
     return [list(value)] if isinstance(value[0], str) else [list(group) for group in value]
 
 
-def _spellings(spec: Mapping[str, Any]) -> set[str]:
+def spellings(spec: Mapping[str, Any]) -> set[str]:
+    """Every name that an argument of the spec may be given by."""
     return {name for key, about in spec.items() for name in (key, *(about.get("aliases") or ()))}
 
 
@@ -72,7 +73,8 @@ def _by_name(spec: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, An
     return found
 
 
-def _value_errors(about: Mapping[str, Any], value: Any, name: str) -> Iterator[str]:
+def value_errors(about: Mapping[str, Any], value: Any, name: str) -> Iterator[str]:
+    """What is wrong with one value, by what the spec says about it; `name` is the path to it."""
     kind = str(about.get("type") or "str")
     taken = _take(kind, value)
     if taken is _BAD:

@@ -139,7 +139,8 @@ class StepType:
     (argument name, what, fix).
     options are the arguments of a type whose model is open, as its documentation gives them; None where that is not
     known, and then every argument is taken; undocumented says of another word whether it may be one all the same.
-    aliases are its other full names. background True: its change can go on by itself (`async` with `poll: 0`).
+    aliases are its other full names, groups what module_defaults may call it and others by (`group/NAME`).
+    background True: its change can go on by itself (`async` with `poll: 0`).
     """
 
     name: str
@@ -166,4 +167,5 @@ class StepType:
     check: Callable[[Mapping[str, Any]], Sequence[tuple[str, str, str | None]]] | None = None
     options: Mapping[str, Option] | None = None
     undocumented: Callable[[str], bool] = lambda _word: False
+    groups: Callable[[], Sequence[str]] = tuple
     background: bool = False

@@ -1,4 +1,4 @@
-"""The command line that Ansible's users know: what the contract names is there, and what is not says what is instead."""
+"""The command line that Ansible's users know: the contract's options are there, others say what is instead."""
 
 import pytest
 
@@ -38,7 +38,10 @@ def test_every_option_that_is_named_instead_exists():
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["play", "hello", "--ask-vault-pass"], 'no option "--ask-vault-pass" here, as Ansible has; use --ask-vault-password'),
+        (
+            ["play", "hello", "--ask-vault-pass"],
+            'no option "--ask-vault-pass" here, as Ansible has; use --ask-vault-password',
+        ),
         (["play", "hello", "-T", "30"], 'no option "-T" here, as Ansible has; set ansible_timeout'),
         (["play", "hello", "--ssh-common-args=-o X=y"], "set ansible_ssh_common_args"),
         (["run", "all", "-m", "ping"], "inv run runs a command"),

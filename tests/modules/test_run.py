@@ -195,7 +195,7 @@ def test_collections(play):
   call_out: {text: c}
   collections: [example.tools]
 """,
-        play="  module_defaults:\n    example.tools.call_out: {volume: 2}\n",
+        play="  module_defaults: {example.tools.call_out: {volume: 2}, group/example.tools.voices: {volume: 9}}\n",
     )
     assert ["AA", "BB", "CC"] == [only(ran, name)["result"]["text"] for name in ("full", "redirected", "short")]
 
@@ -235,3 +235,12 @@ def test_modules_of_ansible_core(play, folder):
     assert ("changed", "changed", "changed") == (statuses["known hosts"], statuses["user"], statuses["group"])
     assert "web ssh-ed25519" in (folder / "known_hosts").read_text()
     assert "salty" not in json.dumps([event.data for event in ran.events])
+
+
+def test_defaults_for_a_group_of_modules(play):
+    """As the collection's meta/runtime.yml has it; those for the module itself win."""
+    ran = play(
+        "- name: it\n  example.tools.call_out: {text: a}",
+        play="  module_defaults:\n    group/example.tools.voices: {volume: 3}\n",
+    )
+    assert "AAA" == only(ran, "it")["result"]["text"]

@@ -152,7 +152,9 @@ def _report(found: Found, text: SourceText, known: _Known, problems: Problems, *
     for name in missing():
         if name not in guarded:
             known.told.add(name)
-            near = did_you_mean(name, sorted(known.names - _COMMON))
+            spoken = {"yes": "true", "on": "true", "no": "false", "off": "false"}.get(name)
+            near = f"write {spoken}: in an expression, {name} is a variable" if spoken else None
+            near = near or did_you_mean(name, sorted(known.names - _COMMON))
             what = f'{found.subject}: nothing defines "{name}"'
             problems.add(
                 what,
