@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, Literal
 
 WINDOW = 2097152  # bytes of a blob that may be under way before the target asks for more
-PIECE = 131072  # bytes sent at once
+PIECE = 524288  # bytes sent at once
 
 
 class Pending:

@@ -8,6 +8,7 @@ import os
 import shlex
 import stat
 import subprocess
+import threading
 import time
 
 from cleanslate.remote import attributes
@@ -16,6 +17,7 @@ from cleanslate.remote.oserrors import failed
 from cleanslate.remote.registry import Failed
 
 _PIECE = 1 << 20
+_FLUSHED = 32 << 20  # bytes
 _KEPT_LABELS = ("security.selinux", "system.posix_acl_access")
 ABSENT = "absent"
 """What `expect_digest` says when the file must not exist."""
@@ -54,7 +56,15 @@ def backup(path):
 
 
 def write(path, source, wanted, *, keep_backup=False, expect_digest=None, validate=None, unsafe=False, left=3600.0):
-    """Put the bytes of `source` (a binary file) at `path`; gives {sha1, backup_file or None}.
+    """Put the bytes of `source` (a binary file) at `path`; gives {sha1, backup_file or None}. See `Prepared`."""
+    prepared = prepare(path, source, wanted, keep_backup=keep_backup, validate=validate, unsafe=unsafe, left=left)
+    done = prepared.finish(expect_digest)
+    flush_folder(os.path.dirname(path) or ".")
+    return done
+
+
+def prepare(path, source, wanted, *, keep_backup=False, validate=None, unsafe=False, left=3600.0):
+    """Write the bytes of `source` beside `path`, as a file that `finish` puts there and `discard` removes.
 
     An existing file's mode, owner, label and extended attributes are kept unless `wanted` says otherwise.
     `validate` is a command with %s for the new file's path. With `unsafe`, where the file cannot be replaced (a
@@ -69,26 +79,82 @@ def write(path, source, wanted, *, keep_backup=False, expect_digest=None, valida
     except OSError:
         if not (unsafe and existing):
             raise
-        return _write_in_place(path, source, wanted, keep_backup)
+        return InPlace(path, source, wanted, keep_backup)
     try:
         with open(descriptor, "wb") as out:
             digest = _copy(source, out)
             out.flush()
             _dress(part, path, existing, wanted)
-            os.fsync(descriptor)
-        if validate:
-            _validate(validate, part, left)
-        with _alone(folder):  # between the look and the swap nobody of ours swaps in another
-            _as_expected(path, expect_digest)
-            backup_file = backup(path) if keep_backup and existing else None
-            _swap(part, path, unsafe)
+            prepared = Prepared(path, part, os.dup(descriptor), digest, wanted)
     except BaseException:
-        if os.path.lexists(part):
-            os.unlink(part)
+        os.unlink(part)
         raise
-    if wanted.get("attributes") is not None:
-        attributes.set_on(path, {"attributes": wanted["attributes"]})
-    return {"sha1": digest, "backup_file": backup_file}
+    prepared.keep_backup, prepared.unsafe = keep_backup and existing is not None, unsafe
+    if validate:
+        with prepared.discarded_on_error():
+            _validate(validate, part, left)
+    return prepared
+
+
+class Prepared:
+    """A file that lies beside the place where it shall be. The folder is to be flushed afterwards (`flush_folder`)."""
+
+    keep_backup = unsafe = False
+
+    def __init__(self, path, part, descriptor, digest, wanted):
+        self.path, self.part, self.digest, self.wanted = path, part, digest, wanted
+        self._descriptor = descriptor
+
+    def finish(self, expect_digest=None):
+        """Flush it and put it in its place, if what is there is still what was expected; gives {sha1, backup_file}."""
+        with self.discarded_on_error():
+            os.fsync(self._descriptor)
+            with _alone(os.path.dirname(self.path) or "."):  # between the look and the swap nobody of ours swaps
+                _as_expected(self.path, expect_digest)
+                backup_file = backup(self.path) if self.keep_backup else None
+                _swap(self.part, self.path, self.unsafe)
+        self._let_go()
+        if self.wanted.get("attributes") is not None:
+            attributes.set_on(self.path, {"attributes": self.wanted["attributes"]})
+        return {"sha1": self.digest, "backup_file": backup_file}
+
+    @contextlib.contextmanager
+    def discarded_on_error(self):
+        """Remove it where what is done with it fails."""
+        try:
+            yield
+        except BaseException:
+            self.discard()
+            raise
+
+    def discard(self):
+        """Remove it."""
+        self._let_go()
+        if os.path.lexists(self.part):
+            os.unlink(self.part)
+
+    def _let_go(self):
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+class InPlace:
+    """A file that could not be replaced, and was overwritten."""
+
+    def __init__(self, path, source, wanted, keep_backup):
+        self.path = path
+        self.backup_file = backup(path) if keep_backup else None
+        with open(path, "wb") as out:
+            self.digest = _copy(source, out)
+        attributes.set_on(path, wanted)
+
+    def finish(self, expect_digest=None):
+        """Nothing is left to do."""
+        return {"sha1": self.digest, "backup_file": self.backup_file}
+
+    def discard(self):
+        """What was there is gone."""
 
 
 def _existing(path):
@@ -102,11 +168,27 @@ def _existing(path):
 
 
 def _copy(source, out):
-    digest = hashlib.sha1()
+    digest, unflushed, flusher = hashlib.sha1(), 0, None
     for piece in iter(lambda: source.read(_PIECE), b""):
         digest.update(piece)
         out.write(piece)
+        unflushed += len(piece)
+        if unflushed >= _FLUSHED and (
+            flusher is None or not flusher.is_alive()
+        ):  # while more comes, not all at the end
+            flusher = threading.Thread(target=_flush, args=(os.dup(out.fileno()),), daemon=True)
+            flusher.start()
+            unflushed = 0
     return digest.hexdigest()
+
+
+def _flush(descriptor):
+    try:
+        os.fdatasync(descriptor)
+    except OSError:
+        pass  # the last flush says so
+    finally:
+        os.close(descriptor)
 
 
 def _dress(part, path, existing, wanted):
@@ -173,16 +255,6 @@ def _swap(part, path, unsafe):
         with open(part, "rb") as source, open(path, "wb") as out:
             _copy(source, out)
         os.unlink(part)
-        return
-    _flush_folder(os.path.dirname(path) or ".")
-
-
-def _write_in_place(path, source, wanted, keep_backup):
-    backup_file = backup(path) if keep_backup else None
-    with open(path, "wb") as out:
-        digest = _copy(source, out)
-    attributes.set_on(path, wanted)
-    return {"sha1": digest, "backup_file": backup_file}
 
 
 @contextlib.contextmanager
@@ -197,7 +269,8 @@ def _alone(folder):
         os.close(descriptor)
 
 
-def _flush_folder(folder):
+def flush_folder(folder):
+    """Have a folder's new names survive a loss of power."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with contextlib.suppress(OSError):  # some file systems do not flush folders

@@ -5,12 +5,16 @@ An entry is {"path": relative, "kind": file, directory or link, "sha1", "size", 
 
 import base64
 import os
+import queue
+import threading
 
 from cleanslate.remote import atomic, attributes, files
 from cleanslate.remote.oserrors import told
 from cleanslate.remote.paths import expand, info_of, kind_of, place_of
 from cleanslate.remote.registry import Failed, changes, reads
 
+_AT_ONCE = 8  # files that are flushed at the same time
+_PREPARED = 32  # files that may wait for it
 _SENT = 4 << 20  # bytes of old contents that are sent back for diffs, in all
 
 
@@ -77,34 +81,35 @@ def write(call, path, entries, directory_mode=None, backup=False, validate=None,
     An entry with `content` false keeps what is there and only gets its attributes. Gives {path, backup_files}.
     """
     path = expand(path)
-    backups = []
     wanted = files.check_wanted(wanted)
     owners = {name: value for name, value in wanted.items() if name in ("owner", "group")}
     files.make_folders(path, dict(owners, mode=directory_mode))
-    for entry in entries:
-        place = _place(path, entry, follow)
-        files.make_folders(os.path.dirname(place), dict(owners, mode=directory_mode))
-        if entry["kind"] == "directory":
-            files.make_folders(place, dict(owners, mode=directory_mode))
-            attributes.set_on(place, owners)
-        elif entry["kind"] == "link":
-            _link(place, entry["target"])
-        elif not entry["content"]:
-            attributes.set_on(place, _wish(entry, wanted))
-        else:
-            part = _Part(call.blob, entry["size"])
-            done = atomic.write(
-                place,
-                part,
-                _wish(entry, wanted),
-                keep_backup=backup,
-                validate=validate,
-                unsafe=unsafe,
-                left=call.left(),
-            )
-            if done["backup_file"]:
-                backups.append(done["backup_file"])
-    return dict(attributes.describe(path), path=path, backup_files=backups)
+    finishing = _Finishing()
+    try:
+        for entry in entries:
+            place = _place(path, entry, follow)
+            files.make_folders(os.path.dirname(place), dict(owners, mode=directory_mode))
+            if entry["kind"] == "directory":
+                files.make_folders(place, dict(owners, mode=directory_mode))
+                attributes.set_on(place, owners)
+            elif entry["kind"] == "link":
+                _link(place, entry["target"])
+            elif not entry["content"]:
+                attributes.set_on(place, _wish(entry, wanted))
+            else:
+                part, wish = _Part(call.blob, entry["size"]), _wish(entry, wanted)
+                options = {"keep_backup": backup, "validate": validate, "unsafe": unsafe, "left": call.left()}
+                finishing.add(atomic.prepare(place, part, wish, **options))
+    except BaseException as error:
+        finishing.error = finishing.error or error
+        raise
+    finally:
+        finishing.end()
+    if finishing.error is not None:
+        raise finishing.error
+    for folder in finishing.folders:
+        atomic.flush_folder(folder)
+    return dict(attributes.describe(path), path=path, backup_files=finishing.backups)
 
 
 def _link(place, target):
@@ -130,3 +135,45 @@ class _Part:
             raise Failed("wrong", "the files that were sent ended early: did one change on the controller meanwhile?")
         self.left -= len(data)
         return data
+
+
+class _Finishing:
+    """Puts prepared files into their places, several at once: the file system commits together what comes together."""
+
+    def __init__(self):
+        self.backups, self.folders, self.error = [], {}, None
+        self._waiting = queue.Queue(_PREPARED)
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(_AT_ONCE)]
+        self._started = False
+
+    def add(self, prepared):
+        """Finish this one soon. What went wrong with another is raised here, at the latest after `end`."""
+        if not self._started:
+            self._started = True
+            for thread in self._threads:
+                thread.start()
+        self._waiting.put(prepared)
+        if self.error is not None:
+            raise self.error
+
+    def end(self):
+        """Wait for all of them; after an error, those that are not finished yet are not."""
+        if self._started:
+            for _ in self._threads:
+                self._waiting.put(None)
+            for thread in self._threads:
+                thread.join()
+
+    def _work(self):
+        for prepared in iter(self._waiting.get, None):
+            if self.error is not None:
+                prepared.discard()
+                continue
+            try:
+                done = prepared.finish()
+            except Exception as error:  # noqa: BLE001 - raised again where it is waited for
+                self.error = error
+                continue
+            self.folders[os.path.dirname(prepared.path)] = True
+            if done["backup_file"]:
+                self.backups.append(done["backup_file"])

@@ -1,5 +1,6 @@
 """A call under way in the agent: its deadline, what is sent along with it, and the processes that it owns."""
 
+import collections
 import io
 import os
 import threading
@@ -46,14 +47,14 @@ class Blob:
         self.size = size
         self._call = call
         self._ready = threading.Condition()
-        self._data = bytearray()
+        self._pieces = collections.deque()
         self._ended = False
         self._owed = 0  # bytes read for which no credit was given yet
 
     def feed(self, data):
         """Add what came in (the reader's side)."""
         with self._ready:
-            self._data += data
+            self._pieces.append(data)
             self._ready.notify()
 
     def finish(self):
@@ -67,12 +68,14 @@ class Blob:
         if size is None or size < 0:
             return b"".join(iter(lambda: self.read(CHUNK), b""))
         with self._ready:
-            while not self._data and not self._ended:
+            while not self._pieces and not self._ended:
                 self._ready.wait()
             if self._call.reason:
                 raise Failed(self._call.reason, "the call was ended while it was being sent its data")
-            data = bytes(self._data[:size])
-            del self._data[:size]
+            data = self._pieces.popleft() if self._pieces else b""
+            if len(data) > size:
+                self._pieces.appendleft(data[size:])
+                data = data[:size]
             self._owed += len(data)
             credit, self._owed = (self._owed, 0) if self._owed >= WINDOW // 4 else (0, self._owed)
         if credit:

@@ -52,18 +52,12 @@ class Place:
 
 def put(context: StepContext, content: Content, place: Place, **extra: Any) -> Generator[Change, Answer, Outcome]:
     """Write the content where it differs, set attributes where only they do. `extra` are more result fields."""
-    digest = content.sha1()
-    found = context.read(
-        "files.survey",
-        path=place.dest,
-        name=content.name,
-        follow=place.follow,
-        digest=True,
-        size=content.size,
-        content=SHOWN,
-        unless=digest,
-        wanted=dict(place.wanted),
-    )
+    # A large file is read twice only where it may be there already: otherwise its digest comes back with the answer.
+    digest = content.sha1() if content.size <= _HASHED else None
+    found = _survey(context, content, place, digest)
+    if digest is None and found["kind"] == "file" and found["size"] == content.size:
+        digest = content.sha1()
+        found = _survey(context, content, place, digest)
     path = found["path"]
     if found["kind"] == "directory":
         raise StepFailed(
@@ -71,10 +65,10 @@ def put(context: StepContext, content: Content, place: Place, **extra: Any) -> G
         )
     if found["exists"] and not place.force:
         return Outcome({"dest": path, **extra})
-    if found["digest"] == digest and found["kind"] == "file":
+    if digest is not None and found["digest"] == digest and found["kind"] == "file":
         return (yield from _attributes(found, place, {**extra, "path": path, "dest": path, "checksum": digest}))
     answer = yield _write(found, content, place, digest)
-    data = {"dest": path, **extra, "checksum": digest, **file_fields(answer.values)}
+    data = {"dest": path, **extra, "checksum": answer["sha1"], **file_fields(answer.values)}
     if content.size <= _HASHED:
         data["md5sum"] = md5(content.shown())
     if answer.get("backup_file"):
@@ -82,8 +76,22 @@ def put(context: StepContext, content: Content, place: Place, **extra: Any) -> G
     return Outcome(data)
 
 
+def _survey(context: StepContext, content: Content, place: Place, digest: str | None) -> Answer:
+    return context.read(
+        "files.survey",
+        path=place.dest,
+        name=content.name,
+        follow=place.follow,
+        digest=digest is not None,
+        size=content.size,
+        content=SHOWN,
+        unless=digest,
+        wanted=dict(place.wanted),
+    )
+
+
 _HASHED = 64 << 20
-"""Larger contents get no `md5sum`: it would be read a third time."""
+"""Larger contents get no `md5sum`, which they would be read for once more."""
 
 
 def _attributes(found: Answer, place: Place, data: dict[str, Any]) -> Generator[Change, Answer, Outcome]:
@@ -100,7 +108,7 @@ def _attributes(found: Answer, place: Place, data: dict[str, Any]) -> Generator[
     return Outcome({**data, **file_fields(answer.values)})
 
 
-def _write(found: Answer, content: Content, place: Place, digest: str) -> Change:
+def _write(found: Answer, content: Content, place: Place, digest: str | None) -> Change:
     path = found["path"]
     arguments = {
         "path": path,
@@ -112,7 +120,11 @@ def _write(found: Answer, content: Content, place: Place, digest: str) -> Change
         "directory_mode": place.directory_mode,
         **place.wanted,
     }
-    predicted = {**found["after"], "state": "file", "size": content.size, "sha1": digest, "backup_file": None}
+
+    def predicted() -> Mapping[str, Any]:
+        known = {"state": "file", "size": content.size, "sha1": digest or content.sha1(), "backup_file": None}
+        return {**found["after"], **known}
+
     return Change(
         f"write {path}",
         "files.write",
@@ -123,7 +135,7 @@ def _write(found: Answer, content: Content, place: Place, digest: str) -> Change
     )
 
 
-def _diffs(found: Answer, content: Content, digest: str) -> list[Diff]:
+def _diffs(found: Answer, content: Content, digest: str | None) -> list[Diff]:
     path = found["path"]
     diffs = []
     if found["digest"] is None or found["digest"] != digest:
