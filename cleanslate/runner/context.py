@@ -105,8 +105,12 @@ class RunContext:
         """Render a template file of the repository; `options` are those of TemplateOptions that differ."""
         from cleanslate.errors import Origin
         from cleanslate.render import TemplateOptions
+        from cleanslate.yamlfile.build import VAULT_HEADER
 
-        text = SourceText(path.read_bytes().decode("utf-8"), Origin(str(path), 1, 1))
+        source = path.read_bytes().decode("utf-8")
+        if source.startswith(VAULT_HEADER):
+            source = self.decrypt(source)
+        text = SourceText(source, Origin(str(path), 1, 1))
         return self._renderer.template_text(text, self._with(extra), options=TemplateOptions(**options))
 
     def earlier_result(

@@ -118,3 +118,29 @@ def test_an_inventory_that_cannot_be_read_again_stays_as_it_was(tmp_path):
     ran = run_play(tmp_path, text)
     assert {"alpha", "beta"} == set(ran.results("then"))
     assert any("stays as it was" in message for message in ran.messages())
+
+
+def test_files_that_are_kept_encrypted_arrive_in_plain_text(tmp_path):
+    """Templates and copied files alike, unless they are asked for as they are."""
+    from cleanslate.vault.envelope import parse_envelope, seal, unseal
+
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "files").mkdir()
+    (tmp_path / "templates/t.j2").write_text(seal(b"one and {{ 1 + 1 }}\n", b"pw", None))
+    (tmp_path / "files/f").write_text(seal(b"as it is {{ 1 + 1 }}\n", b"pw", None))
+    text = """
+- hosts: alpha
+  gather_facts: false
+  tasks:
+    - template: {src: t.j2, dest: "{{ workdir }}/a"}
+    - copy: {src: f, dest: "{{ workdir }}/b"}
+    - copy: {src: f, dest: "{{ workdir }}/c", decrypt: false}
+    - set_fact: {d: "{{ lookup('template', 't.j2') }}"}
+    - copy: {content: "{{ d }}", dest: "{{ workdir }}/d"}
+"""
+    opened = unseal(parse_envelope((tmp_path / "files/f").read_text()), b"pw")
+    assert b"as it is {{ 1 + 1 }}\n" == opened
+    run_play(tmp_path, text, decrypt=lambda envelope: (unseal(parse_envelope(envelope), b"pw") or b"").decode())
+    found = {name: (tmp_path / name).read_text() for name in "abd"}
+    assert {"a": "one and 2\n", "b": "as it is {{ 1 + 1 }}\n", "d": "one and 2\n"} == found
+    assert (tmp_path / "c").read_text().startswith("$ANSIBLE_VAULT;1.1;AES256")
