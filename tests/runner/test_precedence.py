@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from pathlib import Path
 
@@ -82,5 +83,5 @@ def test_the_highest_place_wins(chosen):
 
 def test_each_place_wins_over_the_one_below_it(tmp_path):
     """Pair by pair, so that no place is left to chance."""
-    for number, (lower, higher) in enumerate(zip(PLACES, PLACES[1:], strict=False)):
+    for number, (lower, higher) in enumerate(itertools.pairwise(PLACES)):
         assert higher == seen(tmp_path / str(number), {lower, higher})
