@@ -63,6 +63,7 @@ class AgentTarget:
         self._no_python: NoPython | None = None
         self._plain: set[PlainRun] = set()
         self._cancels = 0
+        self._closes = 0
         self._lost: Mapping[str, Any] | None = None  # the agent that was lost, until it is known to have ended
         self._back_until = 0.0  # until when a lost connection may come back
         self.ticket: Ticket | None = None  # what must be held there before anything is called
@@ -85,7 +86,7 @@ class AgentTarget:
         request = Request(name, arguments, read_only, blob, sink, on_progress, parts=parts or {})
         if not bundle.has(request.module):
             raise CallFailed("bug", f"there is no call {name}")
-        until, cancels = time.monotonic() + deadline, self._cancels
+        until, cancels, closes = time.monotonic() + deadline, self._cancels, self._closes
         lost = 0
         while True:
             client = self._patient_agent(request, until, cancels)
@@ -97,6 +98,8 @@ class AgentTarget:
                 if lost > 1:
                     raise Unreachable(f"{self.address.name}: the connection was lost again at once") from None
             except OutcomeUnknown as error:
+                if self._closes != closes:
+                    raise  # it was us who closed it
                 lost += self._drop(client)
                 if not read_only:
                     raise  # for the step to decide
@@ -327,6 +330,7 @@ class AgentTarget:
 
     def close(self) -> None:
         """End the agent and forget what was learnt."""
+        self._closes += 1
         client, self._client = self._client, None
         self._no_python = None
         if client is not None:

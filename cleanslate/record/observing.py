@@ -44,6 +44,8 @@ class Observed:
             self._step_started(event)
         elif event.kind == "host.finished":
             self._host_finished(event)
+        elif event.kind == "host.gpus":
+            self._learn_gpus(str(data["host"]), data)
         elif event.kind == "item.finished":
             self._learn(str(data["host"]), data["step"], data["result"])
 

@@ -1,6 +1,10 @@
 """Resets GPUs, on explicit request only: refused while anything is attached and where the GPUs share an NVSwitch."""
 
+import contextlib
 import glob
+import os
+import signal
+import time
 
 from cleanslate.remote import gpu_faults, gpu_reading, processes, protection, smi
 from cleanslate.remote.gpu_holders import Holders
@@ -24,6 +28,7 @@ def reset(call, gpus, source="auto", switches="/dev/nvidia-nvswitch*"):
     if len(chosen) != len(keys):
         raise Failed("missing", "not every one of these GPUs is there: %s" % ", ".join(map(str, gpus)))
     _refuse_switches(switches)
+    _end_probes()
     indices = {gpu["index"] for gpu in chosen}
     _refuse_attached(reading, indices, but=_KEEPER)
     return {"reset": [_reset_one(call, reading, gpu) for gpu in chosen]}
@@ -38,6 +43,19 @@ def _refuse_switches(pattern):
             "the GPUs of this machine share an NVSwitch: one alone is never reset",
             fix="reboot the machine, or reset all of them by hand with the fabric manager stopped",
         )
+
+
+def _end_probes():
+    """End the children that only read for samples of memory (sampling.py): they hold the devices open."""
+    for process in processes.table().values():
+        if process.comm == protection.PROBE:
+            with contextlib.suppress(OSError):
+                os.kill(process.pid, signal.SIGTERM)
+    until = time.monotonic() + 2.0
+    while time.monotonic() < until and any(
+        process.comm == protection.PROBE and not process.gone for process in processes.table().values()
+    ):
+        time.sleep(0.02)
 
 
 def _refuse_attached(reading, indices, but=None):

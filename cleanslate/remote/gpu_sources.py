@@ -19,13 +19,14 @@ PERIOD = 0.02
 class Source:
     """Gives one reading after the other; opened once for a whole wait. Also a context manager."""
 
-    def __init__(self, call, which="auto", processes_too=False, first=FIRST, following=NEXT, once=False):
+    def __init__(self, call, which="auto", processes_too=False, first=FIRST, following=NEXT, once=False, period=PERIOD):
         self.call = call
         self.which = which
         self.processes_too = processes_too
         self.patience = first
         self.following = following
         self.once = once
+        self.period = period  # seconds between readings of NVML
         self.probe = None
         self.smi = None
         self.static = {}
@@ -81,7 +82,7 @@ class Source:
             except ImportError as error:
                 return failed(gpu_faults.fault("missing", "NVML cannot be used: %s" % error))
             self.probe = probe.Probe(
-                self.call, lambda say: nvml.watch(say, pynvml, PERIOD, self.processes_too, self.once)
+                self.call, lambda say: nvml.watch(say, pynvml, self.period, self.processes_too, self.once)
             )
         found = self.probe.latest(self.patience)
         if found["failed"]:

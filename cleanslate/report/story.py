@@ -81,12 +81,14 @@ class GpuMachine:
     """The GPUs of one machine, seen from one host or several (a container and its hypervisor).
 
     `series`: GPU index -> readings in order; index None is the sum of all GPUs. `totals`: index -> MiB that it has.
+    `unread`: when a reading failed, and why.
     """
 
     hosts: list[str]
     uuids: set[str] = field(default_factory=set)
     series: dict[int | None, list[Reading]] = field(default_factory=dict)
     totals: dict[int, float] = field(default_factory=dict)
+    unread: list[tuple[float, str]] = field(default_factory=list)
 
 
 @dataclass
@@ -142,6 +144,8 @@ def _take(story: RunStory, current: dict[int, StepStory], event: Event) -> None:
         _rescue(story, str(data["host"]), [*data["position"], _BLOCK])
     elif event.kind == "host.gpus":
         _sample(story, str(data["host"]), data.get("gpus"), event.at)
+        if data.get("failed"):
+            _machine(story, str(data["host"]), set()).unread.append((event.at, str(data["failed"])))
     elif data.get("step") in current and "host" in data:
         step = current[data["step"]]
         one = step.hosts.setdefault(str(data["host"]), HostStory(str(data["host"]), step.started, event.at))

@@ -231,6 +231,8 @@ class StepRun:
                 applied = apply(target)
         except InputError as error:
             raise StepFailed(error.what, fix=error.fix) from None
+        if target is not None and self.world.sampling is not None:
+            self.world.sampling.see(delegate or self.host, target)
         self.done.warnings += [text for text in context.warnings if text not in self.done.warnings]
         return applied
 

@@ -111,6 +111,8 @@ def run_playbook(
         world.warning(str(held))
         exit_code = 5
     finally:
+        if world.sampling is not None:
+            world.sampling.end()
         world.tell_short_secrets()
         recap = _recap(world)
         outcome = OUTCOMES.get(exit_code, "failed")

@@ -12,6 +12,7 @@ from cleanslate.model import Diff, Result, Status
 from cleanslate.redaction import SHORTEST, Secrets
 from cleanslate.runner.bus import Bus
 from cleanslate.runner.changing import InventoryChanges
+from cleanslate.runner.sampling import Sampling
 from cleanslate.runner.scope import PlayScope
 from cleanslate.runner.settings import RunSettings
 from cleanslate.runner.variables import VariableWorld
@@ -37,6 +38,7 @@ class World:
         self.secrets = secrets
         self.stop_requested = threading.Event()
         self.leases = self._leases()
+        self.sampling = None if settings.check else Sampling(bus)
         self.lease_lost = False  # somebody else holds a machine that this run works on: nothing more is begun
         self.draining = False  # `always` parts are running after a stop; they may wait and retry
         self._warned: set[tuple[str, str]] = set()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cleanslate.record import list_runs
+from cleanslate.record import list_runs, read_events
 from cleanslate.record.compare import compare
 from tests.record.recorded import commit, git
 
@@ -53,6 +53,10 @@ def test_the_story_is_compared_made_again_and_reported(lab):
         (one.kind, one.name) for one in ours
     ]
     again = [one for one in compare(first.folder, third.folder).causes if one.name != "cleanslate code"]
+    sampled = [event for event in read_events(first.folder) if event.kind == "host.gpus"]
+    assert {"eagle3-lab", "pve-lab"} == {event.data["host"] for event in sampled}
+    assert {0, 77824} <= {gpu["used_mib"] for event in sampled for gpu in event.data["gpus"]}
+    assert "run.finished" == list(read_events(first.folder))[-1].kind
     assert ([], first.id) == (again, third.facts["rerun_of"])
     inv(lab, "report", "last", "--html", "page.html")
     page = (lab / "page.html").read_text()

@@ -11,6 +11,7 @@ from cleanslate.report.story import GpuMachine, Reading, RunStory
 _TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 _MOST_TICKS = 7
 _MOST_HOSTS = 30  # that get bars; those with a failure come first
+_MOST_UNREAD = 5  # failed readings that are told
 _MOST_MARKS = 40  # readings that are shown as points
 _WIDTH, _HEIGHT = 300.0, 60.0
 
@@ -110,12 +111,16 @@ def gpu_memory(story: RunStory) -> Html | None:
     """Memory of each GPU over the run, as far as steps and samples have read it."""
     parts: list[Html] = []
     for machine in story.machines:
-        if not machine.series:
+        if not machine.series and not machine.unread:
             continue
-        readings = max(len(points) for points in machine.series.values())
+        readings = max((len(points) for points in machine.series.values()), default=0)
         times = "one reading" if readings == 1 else f"up to {readings} readings"
         parts.append(tag("h3", ", ".join(machine.hosts), " ", tag("small", times)))
         parts.append(tag("div", list(_plots(story, machine)), class_="plots"))
+        parts += [
+            tag("p", f"not read at {seconds(at - story.started)}: {why}", class_="soft")
+            for at, why in machine.unread[:_MOST_UNREAD]
+        ]
     return tag("section", tag("h2", "GPU memory"), parts) if parts else None
 
 
