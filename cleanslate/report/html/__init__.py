@@ -190,7 +190,12 @@ def _differences(last_good: LastGood | None) -> Html | None:
         return tag("section", title, tag("p", "Nothing that the records know of was put in differently."))
     head = tag("tr", [tag("th", name) for name in ("", "what", "then", "now")])
     rows = [
-        tag("tr", tag("td", kind, class_="soft"), [tag("td", cell) for cell in cells])
-        for kind, *cells in last_good.differences[:_MOST_DIFFERENCES]
+        tag(
+            "tr",
+            tag("td", kind, class_="soft kind"),
+            tag("td", what, class_="what"),
+            [tag("td", cell) for cell in cells],
+        )
+        for kind, what, *cells in last_good.differences[:_MOST_DIFFERENCES]
     ]
     return tag("section", title, tag("div", tag("table", head, rows), class_="wide"))
