@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -31,6 +32,8 @@ def detach(runs: Path, run_id: str, work: Callable[[], int]) -> int:
         if time.monotonic() > until:
             raise InputError(f"the run did not begin; see {runs / f'.{run_id}.log'}")
         time.sleep(_LOOK / 10)
+    with contextlib.suppress(OSError):  # what it says goes on there; only a run that cannot begin leaves it outside
+        (runs / f".{run_id}.log").rename(runs / run_id / "said.log")
     print(run_id)
     print(f"follow it: inv attach {run_id}    stop it: inv stop {run_id}", file=sys.stderr)
     return 0

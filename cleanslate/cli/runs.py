@@ -103,8 +103,9 @@ def _print_head(facts: dict[str, Any]) -> None:
     if commit:
         changed = " with uncommitted changes" if facts.get("uncommitted") else ""
         print(f"commit {commit}{changed}")
-    if facts.get("rerun_of"):
-        print(f"the same again as {facts['rerun_of']}")
+    for key, words in (("rerun_of", "the same again as"), ("resume_of", "goes on with")):
+        if facts.get(key):
+            print(f"{words} {facts[key]}")
 
 
 def chosen_events(events: Iterator[Event], step: str | None, host: str | None) -> Iterator[Event]:

@@ -14,7 +14,10 @@ from cleanslate.record.reading import read_run
 from cleanslate.record.workplace import BUNDLE
 
 ENDING = ".cleanslate.tar.gz"
-_MEMBER = re.compile(r"(?P<run>[\w][\w.-]*)/(?P<file>run\.json|events\.jsonl|repository\.bundle|outputs/\d+\.txt)")
+_MEMBER = re.compile(
+    r"(?P<run>[\w][\w.-]*)/"
+    r"(?P<file>run\.json|events\.jsonl|repository\.bundle|outputs/\d+\.txt|diagnostics/\w[\w.-]*/\w[\w.-]*)"
+)
 _MOST_BYTES = 4 * 1024**3
 
 
@@ -36,7 +39,7 @@ def export_record(folder: Path, repository: Path, file: Path) -> None:
         part = file.with_name(f".{file.name}.part")
         try:
             with tarfile.open(part, "w:gz") as archive:
-                names = ["run.json", "events.jsonl", *sorted(f"outputs/{one.name}" for one in _outputs(folder))]
+                names = ["run.json", "events.jsonl", *_more(folder)]
                 for name in names:
                     if (folder / name).is_file():
                         archive.add(folder / name, f"{facts['id']}/{name}", filter=_anonymous)
@@ -47,8 +50,10 @@ def export_record(folder: Path, repository: Path, file: Path) -> None:
             part.unlink(missing_ok=True)
 
 
-def _outputs(folder: Path) -> list[Path]:
-    return list((folder / "outputs").iterdir()) if (folder / "outputs").is_dir() else []
+def _more(folder: Path) -> list[str]:
+    """Long outputs and diagnostics, by their names in the record."""
+    found = [*(folder / "outputs").glob("*.txt"), *(folder / "diagnostics").glob("*/*")]
+    return sorted(str(one.relative_to(folder)) for one in found if _MEMBER.fullmatch(f"x/{one.relative_to(folder)}"))
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -23,6 +23,9 @@ SUMMARY = (
 """What lists show; it stands in the first line of run.json, so that a list need not read the rest."""
 
 
+_MOST_KEPT = 20 * 1024**2  # bytes of diagnostics in one record
+
+
 def new_run_id(playbook: str, now: datetime | None = None) -> str:
     """An id that sorts by time and names the playbook: 20260131-221530-restart-eagle3-3f9a."""
     when = (now or datetime.now(timezone.utc)).astimezone().strftime("%Y%m%d-%H%M%S")
@@ -40,12 +43,15 @@ class RunRecord:
         self._lock = threading.Lock()
         self._facts: dict[str, Any] = {"version": VERSION, "id": run_id, **facts, "outcome": None}
         self._outputs = Outputs(self.folder)
+        self._kept = 0
         self._write_facts()
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_EXCL | os.O_CLOEXEC
         self._events = os.open(self.folder / "events.jsonl", flags, 0o600)
 
     def __call__(self, event: Event) -> None:
         """Append one event in one write; a reader, or a crash, never sees half of an earlier one."""
+        if event.kind == "host.kept":
+            event = Event(event.kind, self._keep(event.data), event.at)
         line = _line(event.at, event.kind, event.data)
         if len(line) > LONG:
             line = _line(event.at, event.kind, self._outputs.taken_out(event.data))
@@ -57,6 +63,22 @@ class RunRecord:
         elif event.kind == "run.finished":
             ended = {key: event.data[key] for key in ("outcome", "exit_code", "seconds", "recap", "stopped_at")}
             self.note(**ended, ended_at=event.at)
+
+    def _keep(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Write what a step gave for the record into its file; gives what the event says of it then."""
+        told = {key: value for key, value in data.items() if key != "text"}
+        text = str(data["text"]).encode("utf-8", "surrogatepass")
+        self._kept += len(text)
+        place = self.folder / str(data["file"])
+        if self._kept > _MOST_KEPT or place.parts[-3] != "diagnostics":
+            return {**told, "file": None, "why": "the run has kept too much already"}
+        place.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            _write_all(descriptor, text)
+        finally:
+            os.close(descriptor)
+        return {**told, "bytes": len(text)}
 
     def note(self, *, write: bool = True, **facts: Any) -> None:
         """Add facts that became known while the run went (GPU names, versions); from any thread.

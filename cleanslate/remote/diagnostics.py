@@ -7,7 +7,7 @@ import time
 
 from cleanslate.remote import diagnosis, server_state
 from cleanslate.remote.oserrors import told
-from cleanslate.remote.registry import changes
+from cleanslate.remote.registry import Failed, changes, reads
 
 _KEPT = 10
 _LINES = 400
@@ -22,7 +22,7 @@ def save(call, name, report):
     """
     top = server_state.folder().parent / "diagnostics"
     folder = top / ("%s-%s" % (name or "server", time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())))
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     targets = _with_starts(report.get("processes") or [])
     taken = diagnosis.take(call, targets, log=report.get("log"), apart=1.0 if targets else 0.0, lines=_LINES)
     (folder / "report.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
@@ -32,6 +32,33 @@ def save(call, name, report):
     for old in sorted(top.iterdir(), key=os.path.getmtime)[:-_KEPT]:
         shutil.rmtree(str(old), ignore_errors=True)
     return {"folder": str(folder), "verdicts": [_short(each) for each in taken["processes"]]}
+
+
+@reads
+def read(call, folder, most=131072):
+    """The files of such a folder, each at most so many bytes of its end: {"files": {name: text}}."""
+    top = str(server_state.folder().parent / "diagnostics")
+    if os.path.dirname(os.path.abspath(folder)) != os.path.abspath(top):
+        raise Failed("refused", "%s is no folder of diagnostics" % folder)
+    found = {}
+    for name in sorted(os.listdir(folder)):
+        found[name] = _end_of(os.path.join(folder, name), most)
+    return {"files": found}
+
+
+@reads
+def log_end(call, path, most=131072):
+    """The end of a log: {"text"}, None where it cannot be read."""
+    try:
+        return {"text": _end_of(path, most)}
+    except OSError:
+        return {"text": None}
+
+
+def _end_of(path, most):
+    with open(path, "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - most))
+        return file.read(most).decode("utf-8", "replace")
 
 
 def _with_starts(found):

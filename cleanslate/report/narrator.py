@@ -33,6 +33,7 @@ class Narrator:
     steps: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     _headed: int | None = None
     _several: bool = False
+    _kept: dict[tuple[int, str], list[str]] = field(default_factory=dict)
     _items: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def tell(self, event: Event) -> list[Line]:
@@ -43,6 +44,8 @@ class Narrator:
         if self.quiet and event.kind not in _QUIET_KINDS and not _bad(event):
             if event.kind == "step.started":
                 self.steps[event.data["step"]] = event.data
+            elif event.kind == "host.kept":
+                method(event.data)
             return []
         return list(method(event.data))
 
@@ -96,6 +99,11 @@ class Narrator:
         yield []
         yield [("title", f"{kind} {role}{data['name']}"), ("dim", "  "), ("place", _short_path(data["origin"]))]
 
+    def _host_kept(self, data: Mapping[str, Any]) -> Iterator[Line]:
+        if data.get("file"):
+            self._kept.setdefault((data["step"], data["host"]), []).append(data["file"])
+        return iter(())
+
     def _host_retry(self, data: Mapping[str, Any]) -> Iterator[Line]:
         text = f": {_first_line(data['text'])}" if data.get("text") else ""
         tries = f"not yet, try {data['attempt']} of {data['retries'] + 1}"
@@ -136,7 +144,9 @@ class Narrator:
         line: Line = [(shown, f"  {shown:<12}"), ("", where)]
         if item is not None:
             line += [("dim", "  ("), ("item", item), ("dim", ")")]
-        if data["seconds"] >= 0.05:
+        if data.get("resumed"):
+            line.append(("dim", "  done before"))
+        elif data["seconds"] >= 0.05:
             line.append(("dim", f"  {_seconds(data['seconds'])}"))
         summary = self._summary(data)
         if summary:
@@ -195,6 +205,8 @@ class Narrator:
                 yield from _tail(stream, result[stream])
         if data.get("fix"):
             yield from _field("do", str(data["fix"]), "fix")
+        for file in self._kept.pop((data["step"], data["host"]), ()):
+            yield from _field("kept", f"{file} (in the record)")
 
     def _warnings(self, data: Mapping[str, Any]) -> Iterator[Line]:
         for text in data.get("warnings") or []:

@@ -35,6 +35,7 @@ class HostStory:
     fix: str | None = None
     items: list[Mapping[str, Any]] = field(default_factory=list)
     told: list[tuple[float, str]] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)  # files in the record
 
     @property
     def shown_status(self) -> str:
@@ -182,6 +183,8 @@ def _take_of_host(story: RunStory, one: HostStory, event: Event) -> None:
         _sample_of_facts(story, one.host, data.get("facts") or {}, event.at)
     elif event.kind == "host.retry":
         one.told.append((event.at, f"try {data.get('attempt')}: {data.get('text')}"))
+    elif event.kind == "host.kept" and data.get("file"):
+        one.kept.append(str(data["file"]))
     elif event.kind == "item.finished":
         one.items.append(data)
         one.diffs += data.get("diffs") or []

@@ -34,6 +34,7 @@ class RunContext:
         on_progress: Callable[[str, Mapping[str, Any]], None],
         folders: Sequence[Path],
         secret: Callable[[str], None],
+        keep: Callable[[str, str], None],
         sleep: Callable[[float], None],
         step: tuple[str, str] = ("", ""),
         foretold: Collection[str] = (),
@@ -55,6 +56,7 @@ class RunContext:
         self._on_progress = on_progress
         self._folders = folders
         self._secret = secret
+        self._keep = keep
         self._sleep = sleep
         self._step = step
 
@@ -88,6 +90,10 @@ class RunContext:
         """Add a warning to the step's result."""
         if text not in self.warnings:
             self.warnings.append(text)
+
+    def keep(self, name: str, text: str) -> None:
+        """Have the record keep a text as a file."""
+        self._keep(name, text)
 
     def render(self, value: Any, extra: Mapping[str, Any] | None = None) -> Any:
         """Render templates in a value from the repository."""

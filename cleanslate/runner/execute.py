@@ -262,6 +262,7 @@ class StepRun:
             on_progress=lambda text, facts: self.world.progress(self, text, facts),
             folders=self.world.variables.search_folders(self.step, self.words.frame),
             secret=self.world.secrets.add,
+            keep=lambda name, text: self.world.keep(self, name, text),
             sleep=self.world.sleep,
             step=(self.words.name(), self.type.name),
             foretold=self.state.foretold,

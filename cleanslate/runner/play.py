@@ -148,7 +148,7 @@ class BatchRun:
         """True once, after the run was asked to stop."""
         if not self.stopping or self.world.draining:
             return False
-        self.world.draining = True
+        self.world.drain()
         return True
 
     def execute(self, host: str, work: Work) -> Done:

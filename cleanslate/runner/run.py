@@ -111,6 +111,7 @@ def run_playbook(
         world.warning(str(held))
         exit_code = 5
     finally:
+        world.over()
         if world.sampling is not None:
             world.sampling.end()
         world.tell_short_secrets()

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from cleanslate.runner.execute import StepRun
     from cleanslate.runner.leases import Leases
 
+_CANCEL_AGAIN = 0.2  # seconds
+_MOST_KEPT = 262144  # characters of a text for the record; of a longer one the end
 CENSORED = {"censored": "the output has been hidden: the step says no_log"}
 
 
@@ -40,7 +42,11 @@ class World:
         self.leases = self._leases()
         self.sampling = None if settings.check else Sampling(bus)
         self.lease_lost = False  # somebody else holds a machine that this run works on: nothing more is begun
+        self._stopping = threading.Lock()
+        self._ended = threading.Event()
         self.draining = False  # `always` parts are running after a stop; they may wait and retry
+        self._keeping = threading.Lock()
+        self._kept = 0
         self._warned: set[tuple[str, str]] = set()
         variables.note = self.warning
         self.last_step: str | None = None  # the last one started before a stop
@@ -73,6 +79,16 @@ class World:
             return
         item = {"item": run.item_label} if run.item_label is not None else {}
         self.bus.emit("host.progress", step=self.step_id(run.step), host=run.host, text=text, facts=facts, **item)
+
+    def keep(self, run: StepRun, name: str, text: str) -> None:
+        """A step has something for the record that is too long to show."""
+        if run.done.no_log:
+            return
+        step = self.step_id(run.step)
+        with self._keeping:
+            self._kept += 1
+            file = f"diagnostics/{plain_name(run.host)}/{step}-{self._kept}-{plain_name(name)}"
+        self.bus.emit("host.kept", step=step, host=run.host, file=file, text=text[-_MOST_KEPT:])
 
     def retrying(self, run: StepRun, attempt: int, attempts: int, delay: float, result: Result) -> None:
         """A step is about to be tried again."""
@@ -127,7 +143,30 @@ class World:
     def stop(self) -> None:
         """Start nothing new, end what is under way on the targets, and let `always` parts run (Ctrl-C, SIGTERM)."""
         self.stop_requested.set()
-        threading.Thread(target=self.connections.cancel, name="cleanslate-stop", daemon=True).start()
+        threading.Thread(target=self._cancel, name="cleanslate-stop", daemon=True).start()
+
+    def drain(self) -> None:
+        """From now on only `always` parts run, and nothing of theirs is ended."""
+        with self._stopping:
+            self.draining = True
+
+    def over(self) -> None:
+        """The run has ended."""
+        self._ended.set()
+
+    def _cancel(self) -> None:
+        """End what is under way, again and again: a step that had begun may make its call only a moment later."""
+        while not self._ended.is_set():
+            with self._stopping:
+                if self.draining:
+                    return
+                self.connections.cancel()
+            self._ended.wait(_CANCEL_AGAIN)
+
+
+def plain_name(text: str) -> str:
+    """A text as a file may be called."""
+    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in text)[:100].lstrip(".-") or "x"
 
 
 def diffs_of(diffs: list[Diff]) -> list[dict[str, Any]]:

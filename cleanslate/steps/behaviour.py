@@ -156,6 +156,9 @@ class StepContext(Protocol):
     def warn(self, text: str) -> None:
         """Add a warning to the step's result, shown and recorded."""
 
+    def keep(self, name: str, text: str) -> None:
+        """Have the run's record keep a text too long to show (stacks, the end of a log) as a file of this name."""
+
     def render(self, value: Any, extra: Mapping[str, Any] | None = None) -> Any:
         """Render templates in a value that came from the repository; `extra` adds variables."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from cleanslate.errors import CallFailed, StepFailed, suggest
+from cleanslate.errors import CallFailed, StepFailed, TargetError, suggest
 from cleanslate.model import Answer, Diff
 from cleanslate.steps._engines import Engine, misnamed
 from cleanslate.steps.contract import (
@@ -137,6 +138,7 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
     try:
         answer = yield _launch(args, spec, need, plan)
     except CallFailed as error:
+        _keep_log(error, context)
         raise _failure(error) from None
     for each in answer["findings"]:
         context.warn(each["what"] + (f"; {each['fix']}" if each["fix"] else ""))
@@ -193,6 +195,15 @@ def _launch(args: Arguments, spec: Mapping[str, Any], need: Mapping[str, Any], p
 def _spec_to_send(args: Arguments, spec: Mapping[str, Any]) -> Mapping[str, Any]:
     """What the target is told: of the last good specification its name only, since the target keeps it."""
     return {"name": args.name, "specification": args.specification} if args.specification else spec
+
+
+def _keep_log(error: CallFailed, context: StepContext) -> None:
+    """Have the record keep the end of the log of a server that came up and ended."""
+    if error.kind == "died" and error.details.get("log"):
+        with contextlib.suppress(TargetError):
+            text = context.read("diagnostics.log_end", path=error.details["log"], within=30.0)["text"]
+            if text:
+                context.keep("server-log-end.txt", text)
 
 
 def _failure(error: CallFailed) -> StepFailed:

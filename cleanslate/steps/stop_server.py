@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
@@ -106,6 +107,10 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
         remaining=answer["remaining"],
         seconds=answer.get("seconds", 0.0),
     )
+    if answer["remaining"]:
+        log = args.log or (plan["launched"] or {}).get("log")
+        found = data.get("diagnosis") or (yield from _diagnose(answer["remaining"], log, context))
+        context.keep("diagnosis.json", json.dumps(found, indent=1))
     _judge(answer.values, data, args)
     killed = sum(entry.get("how") == "KILL" for entry in stopped)
     how = f", {killed} of them by KILL" if killed else ""

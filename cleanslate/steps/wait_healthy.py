@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from cleanslate.errors import CallFailed, StepFailed, suggest
+from cleanslate.errors import CallFailed, StepFailed, TargetError, suggest
 from cleanslate.model import Answer
 from cleanslate.steps._engines import PHASES, STATIC, Engine, misnamed
 from cleanslate.steps.contract import (
@@ -103,7 +103,7 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
             options={**options, "probe": probe, "within": args.within},
         )
     except CallFailed as error:
-        failure = yield from _told(error, args)
+        failure = yield from _told(error, args, context)
         raise failure from None
     for note in seen["notes"]:
         context.warn(note)
@@ -118,7 +118,7 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
     return Outcome({**seen.values, "msg": _sentence(args, seen)})
 
 
-def _told(error: CallFailed, args: Arguments) -> Generator[Change, Answer, StepFailed]:
+def _told(error: CallFailed, args: Arguments, context: StepContext) -> Generator[Change, Answer, StepFailed]:
     """The failure, with the folder where the diagnostics lie."""
     data: dict[str, Any] = {"kind": error.kind, **error.details}
     fix = data.pop("fix", None)
@@ -133,7 +133,11 @@ def _told(error: CallFailed, args: Arguments) -> Generator[Change, Answer, StepF
                 alters=False,
             )
             data.update(diagnostics=saved["folder"], verdicts=saved["verdicts"])
-        except CallFailed as also:
+            if saved["folder"]:
+                found = context.read("diagnostics.read", folder=saved["folder"], within=30.0)
+                for name, text in found["files"].items():
+                    context.keep(name, text)
+        except TargetError as also:
             data["diagnostics_failed"] = also.what
     if data.get("diagnostics"):
         fix = f"{fix or 'look at its log'}; stacks, states and log are in {data['diagnostics']}"
@@ -204,7 +208,7 @@ status, and how long this very specification took before. Progress bars with car
 written.
 
 **When it fails**, stacks, wait channels and states of all its processes (two looks a second apart), and the log's end
-are saved on the target, and the result names the folder.
+are saved on the target, and the result names the folder; the run's record keeps them, too.
 
 Nothing is ever ended or restarted by this step, and one 503 of a busy server is no failure. After it, a server that
 dies under load is another matter: verify with real requests (measure_server).

@@ -82,6 +82,7 @@ class Context:
         self.told: list[tuple[str, dict]] = []
         self.warnings: list[str] = []
         self.secrets: list[str] = []
+        self.kept: dict[str, str] = {}
         self.vault = vault
         self.foretold: set[str] = set()
         self.earlier = earlier or {}
@@ -102,6 +103,9 @@ class Context:
 
     def warn(self, text):
         self.warnings.append(text)
+
+    def keep(self, name, text):
+        self.kept[name] = text
 
     def render(self, value, extra=None):
         from cleanslate.render import Renderer, Variables

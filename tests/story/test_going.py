@@ -107,10 +107,15 @@ def test_a_run_in_the_background_is_followed_stopped_and_gone_on_with(alone):
     said, _ = following.communicate(timeout=60)
     assert (130, True, True) == (following.returncode, "STEP one" in said, "RECAP interrupted" in said), said
     assert (["one"], ["always"]) == (alone.lines("log"), alone.lines("always"))
+    assert "STEP one" in (alone.runs / run / "said.log").read_text()
+    assert [] == [path.name for path in alone.runs.iterdir() if path.name.startswith(".")]
     (alone.folder / "go").touch()
     code, told = alone.inv("resume", run)
     assert 0 == code, told
     assert (["one", "two True"], ["always", "always"]) == (alone.lines("log"), alone.lines("always"))
+    assert "localhost  done before" in told
+    assert f"goes on with {run}" in alone.inv("show")[1]
+    assert f"goes on with {run}" in alone.inv("runs")[1]
     assert run == read_run(list_runs(alone.runs)[0].folder)["resume_of"]
     assert 64 == alone.inv("stop", run)[0]
 

@@ -79,6 +79,8 @@ def _body(one: HostStory) -> Iterator[Html]:
         yield tag("p", tag("b", "To do: "), one.fix)
     if one.changes:
         yield tag("ul", [tag("li", change) for change in one.changes[:50]], class_="plain")
+    if one.kept:
+        yield tag("p", tag("b", "Kept in the record: "), ", ".join(one.kept))
     for warning in one.warnings:
         yield tag("p", chip("unknown", "warning"), " ", warning)
     if one.items:
