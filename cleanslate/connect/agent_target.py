@@ -33,6 +33,7 @@ from cleanslate.model import Answer
 
 _MOST_LOST = 3  # connections that are lost during one call that only looks
 _AGAIN = 0.5  # seconds between attempts to open a connection that was lost
+_BESIDE = frozenset({"presence", "sampling"})  # they look beside a run's work, and are no step of it
 _END = 2.0  # seconds for signalling a process group
 _CANCEL = 4.0  # seconds to wait for targets to confirm that calls were ended
 
@@ -119,7 +120,7 @@ class AgentTarget:
 
     def _leased_call(self, client: AgentClient, request: Request, until: float) -> Answer:
         """Make a call once the machine's lease is held; LeaseHeld when it is somebody else's, or was taken away."""
-        if self.ticket is None:
+        if self.ticket is None or request.module in _BESIDE:
             return client.call(request, until)
         lease, known = self.ticket.wanted(client.leased)
         try:

@@ -6,6 +6,7 @@ tests/record/test_hostile.py (some minutes).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -265,11 +266,12 @@ class Hostile(Story):
 
 
 class ProcessList(threading.Thread):
-    """Looks at the command lines and environments of all processes until stopped."""
+    """Looks at the command lines and environments of a story's processes until stopped."""
 
-    def __init__(self) -> None:
+    def __init__(self, story: Hostile) -> None:
         super().__init__(daemon=True)
-        self.found: dict[str, str] = {}
+        self.place = str(story.folder).encode()
+        self.found: dict[str, None] = {}
         self.over = threading.Event()
         self.looks = 0
 
@@ -279,14 +281,17 @@ class ProcessList(threading.Thread):
             self.looks += 1
             for entry in os.listdir("/proc"):  # noqa: PTH208 - for speed
                 if entry.isdigit():
-                    for name in ("cmdline", "environ"):
-                        try:
-                            with open(f"/proc/{entry}/{name}", "rb") as file:  # noqa: PTH123 - for speed
-                                text = file.read()
-                        except OSError:
-                            continue
-                        if mark.search(text):
-                            self.found[text[:300].decode("utf-8", "replace").replace("\0", " ")] = name
+                    text = self._of(entry)
+                    if self.place in text and mark.search(text):
+                        self.found[text[:300].decode("utf-8", "replace").replace("\0", " ")] = None
+
+    @staticmethod
+    def _of(pid: str) -> bytes:
+        text = b""
+        for name in ("cmdline", "environ"):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/{name}", "rb") as file:  # noqa: PTH123 - for speed
+                text += file.read() + b"\0"
+        return text
 
 
 def complaint(told: str) -> str:
@@ -342,7 +347,7 @@ def test_through_every_step_type(story):
     """All but those that run commands: nothing of a secret is in the process list either."""
     names = tuple(name for name in step_names() if name not in (*_COMMANDS, *_LEFT_OUT))
     play = story.write_play([*tasks(names), *yaml.safe_load(ELSE)], "every")
-    looking = ProcessList()
+    looking = ProcessList(story)
     looking.start()
     code, told = story.run(play, "--diff", "-vvv")
     looking.over.set()
