@@ -26,7 +26,7 @@ _UNSAFE = re.compile(r"^[\d\W]|\W")
 def read(options: SourceMap, context: PluginContext) -> None:
     """Add to every host that the sources so far have named what `compose`, `groups` and `keyed_groups` say."""
     known = check_options(options, _OPTIONS, context)
-    plugin = _Constructed(options, context)
+    plugin = Constructed(options, context)
     if not plugin.checked() or not known:
         return
     set_depths(context.assembly.inventory)
@@ -36,7 +36,9 @@ def read(options: SourceMap, context: PluginContext) -> None:
 
 
 @dataclass
-class _Constructed:
+class Constructed:
+    """`compose`, `groups` and `keyed_groups` of a plugin's options, worked out for one host after another."""
+
     options: SourceMap
     context: PluginContext
 

@@ -17,8 +17,9 @@ _PLUGINS = {
     "lab": "cleanslate.inventory.lab",
     "constructed": "cleanslate.inventory.constructed",
     "generator": "cleanslate.inventory.generator",
+    "proxmox": "cleanslate.inventory.proxmox",
 }
-_PREFIXES = ("ansible.builtin.", "cleanslate.")
+_PREFIXES = ("ansible.builtin.", "cleanslate.", "community.proxmox.", "community.general.")
 
 
 @dataclass(frozen=True)
