@@ -60,7 +60,10 @@ x: 1
             "5:9: error: the groups hold one another in a circle: a > b > a; take one of them out",
         ),
         ("plugin: labb\n", '1:9: error: no inventory plugin is named "labb"; did you mean "lab"?'),
-        ("plugin: x.y.z\n", '1:9: error: no inventory plugin is named "x.y.z"; there are: constructed, generator, lab, proxmox'),
+        (
+            "plugin: x.y.z\n",
+            '1:9: error: no inventory plugin is named "x.y.z"; there are: constructed, generator, lab, proxmox',
+        ),
         (
             "a:\n  vars: {ansible_group_priority: x}\n",
             '2:34: error: ansible_group_priority of group "a" is "x"; it must be a whole number',
