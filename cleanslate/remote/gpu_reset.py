@@ -1,12 +1,10 @@
 """Resets GPUs, on explicit request only: refused while anything is attached and where the GPUs share an NVSwitch."""
 
-import contextlib
 import glob
-import os
 import signal
 import time
 
-from cleanslate.remote import gpu_faults, gpu_reading, processes, protection, smi
+from cleanslate.remote import gpu_faults, gpu_reading, processes, protection, signals, smi
 from cleanslate.remote.gpu_holders import Holders
 from cleanslate.remote.gpu_sources import Source
 from cleanslate.remote.registry import Failed, changes
@@ -28,7 +26,7 @@ def reset(call, gpus, source="auto", switches="/dev/nvidia-nvswitch*"):
     if len(chosen) != len(keys):
         raise Failed("missing", "not every one of these GPUs is there: %s" % ", ".join(map(str, gpus)))
     _refuse_switches(switches)
-    _end_probes()
+    end_probes()
     indices = {gpu["index"] for gpu in chosen}
     _refuse_attached(reading, indices, but=_KEEPER)
     return {"reset": [_reset_one(call, reading, gpu) for gpu in chosen]}
@@ -45,17 +43,24 @@ def _refuse_switches(pattern):
         )
 
 
-def _end_probes():
-    """End the children that only read for samples of memory (sampling.py): they hold the devices open."""
-    for process in processes.table().values():
-        if process.comm == protection.PROBE:
-            with contextlib.suppress(OSError):
-                os.kill(process.pid, signal.SIGTERM)
+def end_probes():
+    """End the children that only read for samples of memory (sampling.py): they hold the devices open.
+
+    A probe is a fork of an agent, whoever's run it serves: it has the name, and the very command line of its parent. A
+    process that merely has the name is a stranger, and stays.
+    """
+    table = processes.table()
+    ours = [each.key for each in table.values() if each.comm == protection.PROBE and _is_fork(each, table)]
+    for key in ours:
+        signals.send(key, signal.SIGTERM)
     until = time.monotonic() + 2.0
-    while time.monotonic() < until and any(
-        process.comm == protection.PROBE and not process.gone for process in processes.table().values()
-    ):
+    while time.monotonic() < until and not all(processes.ended(key) for key in ours):
         time.sleep(0.02)
+
+
+def _is_fork(process, table):
+    parent = table.get(process.ppid)
+    return parent is not None and bool(process.argv) and process.argv == parent.argv
 
 
 def _refuse_attached(reading, indices, but=None):

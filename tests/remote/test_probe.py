@@ -1,12 +1,14 @@
 """A probe's child can be given up, keeps nothing of its parent's open, and is the only one that hangs."""
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from cleanslate.remote import probe, processes
+from cleanslate.remote import gpu_reset, probe, processes
 from cleanslate.remote.registry import Call, Failed
 
 
@@ -60,6 +62,21 @@ def test_the_child_bears_its_name_for_others_to_know_it():
     with probe.Probe(Call(), lambda say: (say("up"), time.sleep(600))) as child:
         child.next(10)
         assert probe.PROBE == processes.look(child.pid).comm
+
+
+def test_before_a_reset_probes_end_and_a_stranger_of_their_name_stays():
+    """A probe that reads samples is the fork of an agent; a program that merely has the name is somebody's own."""
+    code = f"import ctypes, time\nctypes.CDLL(None).prctl(15, b'{probe.PROBE}')\nprint(flush=True)\ntime.sleep(600)"
+    with (
+        probe.Probe(Call(), lambda say: (say("up"), time.sleep(600))) as child,
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as stranger,
+    ):
+        child.next(10)
+        stranger.stdout.readline()
+        key = processes.look(child.pid).key
+        gpu_reset.end_probes()
+        assert (True, None) == (processes.ended(key) is not None, stranger.poll())
+        stranger.kill()
 
 
 @pytest.mark.parametrize("name", ["cs-gpu-probe", "nvidia-smi"])
