@@ -59,9 +59,7 @@ class Inv(Program):  # type: ignore[misc]  # invoke has no types
     def _refuse_ansible_options(self, argv: Any) -> None:
         name = concerns(argv)
         if name is not None:
-            taken = self.namespace[name].get_arguments()
-            known = [f"-{'-' * (len(one) > 1)}{one.replace('_', '-')}" for argument in taken for one in argument.names]
-            refuse_ansible_options(argv[argv.index(name) + 1 :], known)
+            refuse_ansible_options(argv[argv.index(name) + 1 :], self.namespace[name].spellings())
 
     def _run(self, argv: Any) -> None:
         self.create_config()

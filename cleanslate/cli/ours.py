@@ -33,6 +33,11 @@ class OurTask(Task):  # type: ignore[misc]  # invoke has no types
         found = super().get_arguments(ignore_unknown_help)
         return [_optional(argument) if argument.positional else argument for argument in found]
 
+    def spellings(self) -> list[str]:
+        """How its options are written. (Asking Invoke for the arguments themselves uses up their documentation.)"""
+        names = [name for name in inspect.signature(self.body).parameters if name != "context"]
+        return [*(f"--{name.replace('_', '-')}" for name in names), *(f"-{letter}" for letter in self.short.values())]
+
     def arg_opts(self, name: str, default: Any, taken_names: set[str]) -> dict[str, Any]:
         """Add the short option of an argument."""
         options: dict[str, Any] = super().arg_opts(name, default, taken_names)

@@ -16,7 +16,7 @@ SHORT = "i l e t C D f v u c b K k"
 
 def options(name):
     """Every spelling of a task's options."""
-    return {one.replace("_", "-") for argument in namespace[name].get_arguments() for one in argument.names}
+    return {word.lstrip("-") for word in namespace[name].spellings()}
 
 
 def test_play_has_every_option_of_the_contract():

@@ -179,6 +179,7 @@ def test_help_behind_a_task(project):
     done = inv("play", "--help", cwd=project)
     assert 0 == done.returncode
     assert "--extra-vars" in done.stdout
+    assert "wins over every other variable" in " ".join(done.stdout.split())
 
 
 def test_every_task_and_option_is_documented():
