@@ -34,7 +34,7 @@ class OurTask(Task):  # type: ignore[misc]  # invoke has no types
         return [_optional(argument) if argument.positional else argument for argument in found]
 
     def spellings(self) -> list[str]:
-        """How its options are written. (Asking Invoke for the arguments themselves uses up their documentation.)"""
+        """How its options are written; asking Invoke for the arguments themselves would use up their documentation."""
         names = [name for name in inspect.signature(self.body).parameters if name != "context"]
         return [*(f"--{name.replace('_', '-')}" for name in names), *(f"-{letter}" for letter in self.short.values())]
 
