@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import yaml
@@ -96,9 +97,15 @@ def main() -> int:
     python, *steps = [word for word in sys.argv[1:] if word != "--write"]
     ansible = str(Path(python).with_name("ansible-playbook"))
     others = 0
-    for step in steps or recorded.steps_with_cases():
+
+    def recorded_now(step: str) -> dict:
         with tempfile.TemporaryDirectory(prefix="outcomes") as root:
-            found = record(step, ansible, Path(root))
+            return record(step, ansible, Path(root))
+
+    chosen = steps or recorded.steps_with_cases()
+    with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+        everything = list(zip(chosen, pool.map(recorded_now, chosen), strict=True))
+    for step, found in everything:
         if "--write" not in sys.argv:
             kept = recorded.outcomes_of(step)
             other = [case for case, outcome in recorded.plain(found, {}).items() if outcome != kept.get(case)]
