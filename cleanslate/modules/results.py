@@ -21,7 +21,7 @@ def outcome_of(module: Module, given: Mapping[str, Any], answer: Answer, context
     if around:
         context.warn(f"{module.name} printed more than its result: {around[:200]}")
     _learn(given, result, context)
-    data = {key: value for key, value in result.items() if key != "invocation" and not key.startswith("_ansible_")}
+    data = {key: value for key, value in result.items() if not key.startswith("_ansible_")}
     _tell(data, context)
     for name in ("stdout", "stderr"):
         if isinstance(data.get(name), str):

@@ -61,6 +61,7 @@ class StepRun:
         except CleanslateError as error:
             done.result = failed(error)
         done.result.seconds = time.monotonic() - began
+        done.result.data.pop("invocation", None)  # as in Ansible, where only the items of loops keep theirs
         self._settle(done)
         return done
 
