@@ -129,7 +129,8 @@ def extras(name: str) -> int:
     locks = {path.stem.removeprefix("requirements-"): path for path in root.glob("requirements-*.txt")}
     locks.pop("dev", None)
     if name not in locks:
-        raise InputError(f'there is no extra "{name}"', fix=f"there is {', '.join(sorted(locks))}")
+        there = f"there is {', '.join(sorted(locks))}" if locks else f"pip install 'cleanslate-runner[{name}]'"
+        raise InputError(f'there is no extra "{name}"', fix=there)
     install([locks[name]], root)
     print(f"{name}: installed in {sys.prefix}")
     return 0
