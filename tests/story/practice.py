@@ -60,6 +60,10 @@ class Story:
         command = [sys.executable, "-m", "cleanslate.lab", *words, "--root", str(self.lab)]
         subprocess.run(command, check=True, capture_output=True)
 
+    def trouble(self, *faults: str) -> None:
+        """Ask the lab for troubles."""
+        self._lab("break", *faults)
+
     def close(self) -> None:
         """End the lab."""
         self._lab("down")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cleanslate.record import list_runs, read_events
+from tests.story.practice import Story
 
 REPOSITORY = Path(__file__).parents[2]
 PLAY = """\
@@ -33,9 +34,9 @@ PLAY = """\
 """
 
 
-def start(folder: Path) -> subprocess.Popen:
+def start(folder: Path, play: str = PLAY) -> subprocess.Popen:
     """Start the play, and wait until its long command runs."""
-    (folder / "play.yml").write_text(PLAY)
+    (folder / "play.yml").write_text(play)
     environment = {**os.environ, "NO_COLOR": "1", "INVOKE_CLEANSLATE_RUNS": str(folder / "runs")}
     words = ["play", str(folder / "play.yml"), "-i", "localhost,", "-e", f"workdir={folder}"]
     running = subprocess.Popen(
@@ -92,3 +93,37 @@ def test_a_killed_controller_takes_its_remote_command_along(tmp_path):
     (summary,) = list_runs(tmp_path / "runs")
     assert summary.outcome is None
     assert "step.started" == list(read_events(summary.folder))[-1].kind
+
+
+@pytest.mark.slow
+def test_the_second_signal_stops_at_once(tmp_path):
+    """An `always` part that takes long is waited for once only; the record has its end, and nothing runs on."""
+    running = start(tmp_path, PLAY.replace("touch {{ workdir }}/always", "touch {{ workdir }}/always; sleep 600"))
+    running.send_signal(signal.SIGINT)
+    until = time.monotonic() + 30
+    while not (tmp_path / "always").exists():
+        assert time.monotonic() < until, "always did not begin"
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    told, _ = running.communicate(timeout=20)
+    assert (130, True) == (running.returncode, "to go on: inv resume" in told), told
+    (summary,) = list_runs(tmp_path / "runs")
+    assert ("interrupted", "run.finished") == (summary.outcome, list(read_events(summary.folder))[-1].kind)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_launched_server_is_not_harmed_by_a_stop(tmp_path):
+    """Ctrl-C while the run waits for it: the server goes on starting, and the resumed run finds it."""
+    story = Story(tmp_path)
+    try:
+        story.trouble("busy-silent")
+        running = story.play()
+        assert story.until_begun("Healthy means it answers, not that a port is open", running)
+        running.send_signal(signal.SIGINT)
+        assert 130 == running.wait(60), story.said()
+        code, told = story.inv("resume", "last")
+        assert 0 == code, told
+        story.assert_one_server()
+    finally:
+        story.close()
