@@ -22,7 +22,11 @@ _BEGIN = 30.0  # seconds in which a run in the background must have made its rec
 
 def detach(runs: Path, run_id: str, work: Callable[[], int]) -> int:
     """Do the work in a process of its own that no terminal can end; gives 0 once its record is there."""
-    runs.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        runs.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (runs / f".{run_id}.log").touch(mode=0o600)
+    except OSError as error:
+        raise InputError(f"no record can be kept in {runs}: {(error.strerror or str(error)).lower()}") from None
     sys.stdout.flush()
     sys.stderr.flush()
     if os.fork() == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,5 +103,8 @@ def _steal(host: str, target: Target, run: str | None, settings: Settings) -> in
         print("  what that run has under way goes on until its next step; then it stops, with exit 5")
     if not told["robbed"]:
         print(f"{host}: nobody holds it{f' for run {run}' if run else ''}")
-    note_robbery(settings.runs, host, me, here, told["robbed"])
+    try:
+        note_robbery(settings.runs, host, me, here, told["robbed"])
+    except OSError as error:
+        print(f"warning: this is not on record here, only there: {settings.runs}: {error.strerror}", file=sys.stderr)
     return 0

@@ -16,8 +16,11 @@ from cleanslate.model import Inventory, Playbook, SourceMap
 from cleanslate.redaction import Secrets
 
 if TYPE_CHECKING:
+    from cleanslate.record import RunRecord
+    from cleanslate.record.collecting import Collector
     from cleanslate.record.provenance import Provenance
     from cleanslate.runner.replay import Replay
+    from cleanslate.runner.world import World
 
 Decrypt = Callable[[str], str]
 
@@ -248,7 +251,7 @@ def run_loaded(
             listeners=listeners,
             run_id=run_id,
             info={key: known.facts[key] for key in ("argv", "user", "controller", "commit")},
-            watch=collector.watch,
+            watch=lambda world: _watch(world, collector, record),
         )
     finally:
         connections.close()
@@ -258,6 +261,9 @@ def run_loaded(
             from cleanslate.cli.notifying import notify
 
             notify(settings, record.folder)
+    if record.trouble is not None:
+        print(f"error: {record.trouble}; the run was stopped; make room, then: inv resume {run_id}", file=sys.stderr)
+        return 1
     if outcome.exit_code == 130:
         print(f"to go on: inv resume {run_id}", file=sys.stderr)
     return outcome.exit_code
@@ -271,6 +277,17 @@ def _pack_modules() -> None:
         from cleanslate.modules import begin
 
         begin()
+
+
+def _watch(world: World, collector: Collector, record: RunRecord) -> None:
+    """Have the record see the world of the run, and a run stop in order that can be recorded no more."""
+
+    def trouble(text: str) -> None:
+        world.warning(text)
+        world.stop()
+
+    collector.watch(world)
+    record.on_trouble = trouble
 
 
 def _while_heard(tell: Callable[[Any], None]) -> Callable[[Any], None]:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,8 @@ def resume(wanted: str, given: ResumeOptions, settings: Settings) -> int:
     folder = find_run(settings.runs, wanted)
     facts = read_run(folder)
     _refuse_what_cannot_go_on(facts)
+    if not given.force:
+        _refuse_what_was_gone_on_with(settings.runs, str(facts["id"]))
     past, before, over = _done_until(folder, facts)
     with contextlib.suppress(OSError):
         os.chdir(str(facts.get("cwd") or "."))  # its inventories and files were named from there
@@ -60,7 +62,40 @@ def resume(wanted: str, given: ResumeOptions, settings: Settings) -> int:
     if options.output in ("console", "plain"):
         _tell(facts, past)
     going = Going(Replay(past, force=given.force, settled=settled), facts["id"], over)
-    return run_loaded(options, settings, loaded, going)
+    with _alone(folder):
+        return run_loaded(options, settings, loaded, going)
+
+
+def _refuse_what_was_gone_on_with(runs: Path, wanted: str) -> None:
+    """A later run has gone on with it: what that one did is not known here."""
+    from cleanslate.record import walk_runs
+
+    for run in walk_runs(runs):
+        if run.id == wanted:
+            return
+        if run.facts.get("resume_of") == wanted:
+            how = run.outcome or "not ended in order"
+            again = f"inv rerun {wanted}" if run.outcome == "ok" else f"inv resume {run.id}"
+            raise InputError(f"{run.id} has gone on with {wanted} already ({how})", fix=f"{again}, or --force")
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Be the only one who goes on with a run; what lies there in the record of it says nothing by itself."""
+    import fcntl
+
+    try:
+        handle = os.open(folder / "run.json", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise InputError(f"{folder / 'run.json'} cannot be read: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"somebody goes on with {folder.name} just now", fix="see inv runs") from None
+        yield
+    finally:
+        os.close(handle)
 
 
 def _done_until(folder: Path, facts: Mapping[str, Any]) -> tuple[dict[str, HostPast], set[str], list[str]]:
@@ -70,8 +105,16 @@ def _done_until(folder: Path, facts: Mapping[str, Any]) -> tuple[dict[str, HostP
     """
     from cleanslate.record import read_events, read_run
     from cleanslate.runner.past import joined, past_of
+    from cleanslate.runner.run import EVENTS
 
     events = list(read_events(folder))
+    newer = next(
+        (e.data["version"] for e in events if e.kind == "run.started" and e.data.get("version", 1) > EVENTS), 0
+    )
+    if newer:
+        raise InputError(
+            f"the events of {folder.name} are of version {newer}, and this knows {EVENTS}", fix="update it"
+        )
     past = past_of(events)
     known = {str(one) for event in events if event.kind == "run.started" for one in event.data.get("steps", ())}
     over = [facts["id"]] if facts.get("controller") == socket.gethostname() else []

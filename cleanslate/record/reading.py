@@ -154,13 +154,24 @@ def _summary(runs: Path, name: str, handle: int) -> RunSummary | None:
         os.close(file)
     try:
         if head.startswith(_OPENING):
-            return RunSummary(runs, name, _DECODER.raw_decode(head, len(_OPENING))[0])
+            return _sound(runs, name, _DECODER.raw_decode(head, len(_OPENING))[0])
     except ValueError:
         pass  # the summary is longer than the head
     try:
-        return RunSummary(runs, name, read_run(runs / name))
+        return _sound(runs, name, read_run(runs / name))
     except InputError:
         return None
+
+
+def _sound(runs: Path, name: str, facts: Any) -> RunSummary | None:
+    """The summary, if it can be one: what somebody has damaged or made by hand spoils no list."""
+    if not isinstance(facts, dict):
+        return None
+    started, hosts, outcome = facts.get("started_at"), facts.get("hosts"), facts.get("outcome")
+    sound = (
+        isinstance(started, int | float | None) and isinstance(hosts, list | None) and isinstance(outcome, str | None)
+    )
+    return RunSummary(runs, name, facts) if sound else None
 
 
 def read_run(folder: Path) -> dict[str, Any]:
@@ -179,7 +190,8 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 
 def read_events(folder: Path, *, whole: bool = True) -> Iterator[Event]:
-    """The events in order; a last line that was cut off by a crash ends them quietly.
+    """The events in order; a last line that was cut off by a crash ends them quietly. InputError where one before it
+    is damaged: what came after would be missing without a word.
 
     With `whole`, long outputs are read back from their files; without, they stay references, for those who only count.
     """
@@ -188,14 +200,17 @@ def read_events(folder: Path, *, whole: bool = True) -> Iterator[Event]:
     except FileNotFoundError:  # killed before its first event
         return
     with lines:
-        for line in lines:
+        for number, line in enumerate(lines, 1):
             try:
                 data = json.loads(line)
-            except ValueError:
+                kind, at = str(data.pop("kind")), float(data.pop("at"))
+            except (ValueError, TypeError, KeyError, AttributeError):
+                if line.endswith("\n") and lines.read(1):
+                    raise InputError(f"{folder / 'events.jsonl'}:{number}: this line is damaged") from None
                 return
             if whole and '"__output__"' in line:
                 data = put_back(data, folder)
-            yield Event(str(data.pop("kind")), data, float(data.pop("at")))
+            yield Event(kind, data, at)
 
 
 def find_run(runs: Path, wanted: str) -> Path:

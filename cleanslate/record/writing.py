@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from cleanslate.errors import InputError
 from cleanslate.model import Event
 from cleanslate.record.outputs import LONG, Outputs
 
@@ -34,28 +37,54 @@ def new_run_id(playbook: str, now: datetime | None = None) -> str:
 
 
 class RunRecord:
-    """A listener that keeps everything. Nobody but the owner may read it: it holds what hosts answered."""
+    """A listener that keeps everything. Nobody but the owner may read it: it holds what hosts answered.
+
+    Once something cannot be written (a full disk) nothing more is: `trouble` says why, `on_trouble` is told, and the
+    record ends with the last whole event, as if the run had been killed there. InputError where none can be made.
+    """
 
     def __init__(self, runs: Path, run_id: str, facts: Mapping[str, Any]) -> None:
         self.run_id = run_id
         self.folder = runs / run_id
+        self.trouble: str | None = None
+        self.on_trouble: Callable[[str], None] = lambda _: None
+        try:
+            self._begin(run_id, facts)
+        except OSError as error:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise InputError(
+                f"no record can be kept in {runs}: {(error.strerror or str(error)).lower()}",
+                fix="make room, or name another folder: `runs` in invoke.yaml",
+            ) from None
+
+    def _begin(self, run_id: str, facts: Mapping[str, Any]) -> None:
         self.folder.mkdir(parents=True, mode=0o700)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._facts: dict[str, Any] = {"version": VERSION, "id": run_id, **facts, "outcome": None}
         self._outputs = Outputs(self.folder)
         self._kept = 0
+        self._size = -1  # of the events before the one that is being written
         self._write_facts()
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_EXCL | os.O_CLOEXEC
         self._events = os.open(self.folder / "events.jsonl", flags, 0o600)
 
     def __call__(self, event: Event) -> None:
         """Append one event in one write; a reader, or a crash, never sees half of an earlier one."""
+        if self.trouble is None:
+            try:
+                self._append(event)
+            except OSError as error:
+                self._give_up(error)
+
+    def _append(self, event: Event) -> None:
         if event.kind == "host.kept":
             event = Event(event.kind, self._keep(event.data), event.at)
         line = _line(event.at, event.kind, event.data)
         if len(line) > LONG:
             line = _line(event.at, event.kind, self._outputs.taken_out(event.data))
+        self._size = os.fstat(self._events).st_size
         _write_all(self._events, line)
+        self._size = -1
         if event.kind == "play.started":
             known = self._facts.get("hosts") or []
             if not set(event.data["hosts"]) <= set(known):
@@ -85,10 +114,28 @@ class RunRecord:
 
         Without `write` they are written with the next ones.
         """
+        failure = None
         with self._lock:
             self._facts |= facts
-            if write:
-                self._write_facts()
+            if write and self.trouble is None:
+                try:
+                    self._write_facts()
+                except OSError as error:
+                    failure = error
+        if failure is not None:
+            self._give_up(failure)
+
+    def _give_up(self, error: OSError) -> None:
+        """Write no more; half an event is taken back."""
+        with self._lock:
+            if self.trouble is not None:
+                return
+            self.trouble = f"the record in {self.folder} cannot be written: {(error.strerror or str(error)).lower()}"
+            with contextlib.suppress(OSError):
+                if self._size >= 0:
+                    os.ftruncate(self._events, self._size)
+                (self.folder / ".run.json.part").unlink(missing_ok=True)
+        self.on_trouble(self.trouble)
 
     def close(self) -> None:
         """Close the event file."""

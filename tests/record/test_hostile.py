@@ -339,7 +339,7 @@ def assert_nothing_came_out(story: Hostile, told: str) -> None:
     state = story.home.parent / ".local" / "state" / "cleanslate"
     beside = [path for path in story.home.parent.iterdir() if path.name != ".local"]
     for folder in (story.runs, story.folder / "made", story.lab):
-        assert {} == found_below(folder, *beside, state / "servers", state / "logs")
+        assert {} == found_below(folder, *beside, *(state / name for name in ("servers", "logs", "diagnostics")))
 
 
 @pytest.mark.timeout(900)

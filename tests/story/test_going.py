@@ -155,7 +155,7 @@ def test_a_command_that_may_have_run_is_not_repeated_unasked(alone):
         alone.inv("resume", first, "--unfinished", "done", "--wait", "30s")[0],
         alone.lines("log"),
     )
-    assert (0, ["begun"] * 2) == (alone.inv("resume", first, "--unfinished", "again")[0], alone.lines("log"))
+    assert (0, ["begun"] * 2) == (alone.inv("resume", first, "--unfinished", "again", "--force")[0], alone.lines("log"))
 
 
 @pytest.mark.timeout(300)
@@ -196,3 +196,46 @@ def test_killed_at_random_moments_it_ends_as_if_it_had_not_been(alone):
     ]
     assert 12 >= len(changed) >= 12 - kills  # what a kill left untold is found done, and not done again
     assert [] == list((alone.folder / "leases").glob("*.lease"))
+
+
+def test_a_run_is_gone_on_with_once(alone):
+    """A second person who resumes the same run at the same time is told so; so is one who comes too late."""
+    running = alone.start_play()
+    alone.until_waiting()
+    os.kill(running.pid, signal.SIGKILL)
+    running.communicate(timeout=30)
+    first = list_runs(alone.runs)[0].id
+    second = alone.start("resume", first, "--wait", "30s")
+    end = time.monotonic() + 60
+    while len(list_runs(alone.runs)) < 2:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    alone.until_waiting()
+    code, told = alone.inv("resume", first, "--force")
+    assert (64, True) == (code, f"somebody goes on with {first} just now" in told), told
+    (alone.folder / "go").touch()
+    told, _ = second.communicate(timeout=60)
+    assert 0 == second.returncode, told
+    code, told = alone.inv("resume", first)
+    assert (64, True) == (code, f"has gone on with {first} already (ok)" in told), told
+    assert ["one", "two True"] == alone.lines("log")
+
+
+def test_a_full_disk_stops_the_run_in_order(alone):
+    """What cannot be recorded is not done: nothing new is begun, `always` runs, and the record reads back."""
+    more = (
+        "- name: much\n      shell: head -c 300000 /dev/zero | tr '\\0' x\n"
+        "    - name: never\n      shell: touch {{ workdir }}/never\n"
+    )
+    alone.play.write_text(PLAY.replace("- name: two\n", f"{more}    - name: two\n"))
+    (alone.folder / "go").touch()
+    command = [sys.executable, "-m", "cleanslate.cli", "play", str(alone.play), "-i", str(alone.folder / "hosts.ini")]
+    limited = ["prlimit", "--fsize=60000", *command, "-e", f"workdir={alone.folder}"]
+    done = subprocess.run(limited, capture_output=True, text=True, timeout=90, env=alone.environment, cwd=REPOSITORY)
+    assert (1, True) == (done.returncode, "cannot be written: file too large; the run was stopped" in done.stderr), (
+        done.stdout + done.stderr
+    )
+    assert ([], ["always"]) == (alone.lines("never"), alone.lines("always"))
+    assert "step.started" == list(read_events(list_runs(alone.runs)[0].folder))[-1].kind
+    code, told = alone.inv("resume", "--unfinished", "done")
+    assert 0 == code, told
