@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from cleanslate.cli.resume import is_going
 from cleanslate.cli.settings import Settings
@@ -67,13 +65,17 @@ def attach(settings: Settings, wanted: str, output: str, verbosity: int) -> int:
     from cleanslate.model import Event
     from cleanslate.record import find_run, read_run
     from cleanslate.record.outputs import put_back
+    from cleanslate.record.reading import parsed
     from cleanslate.report import reporter
 
     folder = find_run(settings.runs, wanted)
     tell = reporter(output, sys.stdout, verbosity=verbosity)
     for line in _lines(folder):
-        data: dict[str, Any] = put_back(json.loads(line), folder)
-        event = Event(str(data.pop("kind")), data, float(data.pop("at")))
+        try:
+            kind, at, data = parsed(line)
+        except ValueError:
+            raise InputError(f"{folder / 'events.jsonl'} is damaged: {line[:60]!r}") from None
+        event = Event(kind, put_back(data, folder), at)
         tell(event)
         if event.kind == "run.finished":
             return int(event.data["exit_code"])
@@ -86,7 +88,13 @@ def _lines(folder: Path) -> Iterator[str]:
     """The lines of a record as they are written, until the run is over or its process is gone."""
     from cleanslate.record import read_run
 
-    with (folder / "events.jsonl").open(encoding="utf-8", errors="replace") as file:
+    try:
+        file = (folder / "events.jsonl").open(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(
+            f"{folder / 'events.jsonl'} cannot be read: {(error.strerror or str(error)).lower()}"
+        ) from None
+    with file:
         rest = ""
         while True:
             going = is_going(read_run(folder))
@@ -105,7 +113,7 @@ def stop(settings: Settings, wanted: str, seconds: float) -> int:
     folder = find_run(settings.runs, wanted)
     facts = read_run(folder)
     if not is_going(facts):
-        where = f" (it was started on {facts['controller']})" if facts.get("outcome") is None else ""
+        where = f" (it was started on {facts.get('controller')})" if facts.get("outcome") is None else ""
         raise InputError(f"{folder.name} is not going here{where}")
     os.kill(int(facts["pid"]), signal.SIGTERM)
     until = time.monotonic() + seconds

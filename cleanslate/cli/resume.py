@@ -115,7 +115,10 @@ def _done_until(folder: Path, facts: Mapping[str, Any]) -> tuple[dict[str, HostP
         raise InputError(
             f"the events of {folder.name} are of version {newer}, and this knows {EVENTS}", fix="update it"
         )
-    past = past_of(events)
+    try:
+        past = past_of(events)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"the events of {folder.name} do not fit together, so it is damaged: {error!r}") from None
     known = {str(one) for event in events if event.kind == "run.started" for one in event.data.get("steps", ())}
     over = [facts["id"]] if facts.get("controller") == socket.gethostname() else []
     earlier = folder.parent / str(facts.get("resume_of"))

@@ -174,6 +174,18 @@ def _sound(runs: Path, name: str, facts: Any) -> RunSummary | None:
     return RunSummary(runs, name, facts) if sound else None
 
 
+_KINDS: Mapping[str, Any] = {
+    "id": str,
+    "playbook": str,
+    "started_at": int | float | None,
+    "controller": str | None,
+    "hosts": list | None,
+    "outcome": str | None,
+    "options": dict | None,
+}
+"""What a record must say, so that it can be worked with; everything else may be missing."""
+
+
 def read_run(folder: Path) -> dict[str, Any]:
     """The facts of a run. Raises InputError where run.json cannot be read."""
     path = folder / "run.json"
@@ -186,6 +198,9 @@ def read_run(folder: Path) -> dict[str, Any]:
     if isinstance(facts.get("version"), int) and facts["version"] > VERSION:
         raise InputError(f"{path} was written by a newer cleanslate", fix="update this one")
     facts.pop("summary", None)
+    for key, kinds in _KINDS.items():
+        if not isinstance(facts.get(key), kinds):
+            raise InputError(f"{path} is not a run's record, or damaged: {key}")
     return facts
 
 
@@ -199,18 +214,30 @@ def read_events(folder: Path, *, whole: bool = True) -> Iterator[Event]:
         lines = (folder / "events.jsonl").open(encoding="utf-8", errors="replace")
     except FileNotFoundError:  # killed before its first event
         return
+    except OSError as error:
+        raise InputError(
+            f"{folder / 'events.jsonl'} cannot be read: {(error.strerror or str(error)).lower()}"
+        ) from None
     with lines:
         for number, line in enumerate(lines, 1):
             try:
-                data = json.loads(line)
-                kind, at = str(data.pop("kind")), float(data.pop("at"))
-            except (ValueError, TypeError, KeyError, AttributeError):
+                kind, at, data = parsed(line)
+            except ValueError:
                 if line.endswith("\n") and lines.read(1):
                     raise InputError(f"{folder / 'events.jsonl'}:{number}: this line is damaged") from None
                 return
             if whole and '"__output__"' in line:
                 data = put_back(data, folder)
             yield Event(kind, data, at)
+
+
+def parsed(line: str) -> tuple[str, float, dict[str, Any]]:
+    """An event's kind, time and data from its line; ValueError where the line is damaged."""
+    try:
+        data = json.loads(line)
+        return str(data.pop("kind")), float(data.pop("at")), data
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(str(error)) from None
 
 
 def find_run(runs: Path, wanted: str) -> Path:

@@ -91,3 +91,5 @@ def test_a_damaged_run_json_spoils_no_list(tmp_path, text):
     (repo / ".runs" / "stray").touch()
     assert facts["id"] in [one.id for one in list_runs(repo / ".runs")]
     assert facts["id"] == find_run(settings(repo).runs, facts["id"]).name
+    with pytest.raises(InputError, match=r"run\.json"):
+        read_run(strange)
