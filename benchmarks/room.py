@@ -35,6 +35,7 @@ class Room:
         self.root = self.folder / "repository"
         self.home = self.folder / "home"
         self.port = _free_port()
+        self._far = _free_port()
         self.user = getpass.getuser()
         self.key = self.folder / "user_key"
         self.known_hosts = self.folder / "known_hosts"
@@ -104,6 +105,23 @@ class Room:
                     return
             time.sleep(0.01)
         raise RuntimeError(f"sshd did not start: {log.read_text()}")
+
+    def far_port(self) -> int:
+        """A free port for a relay to this server."""
+        return self._far
+
+    def reach_by(self, port: int) -> None:
+        """From now on every tool is told this port, of which the server's key is known too."""
+        known = self.known_hosts.read_text()
+        self.known_hosts.write_text(known + known.replace(f":{self.port} ", f":{port} "))
+        self.port = port
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            with socket.socket() as probe:
+                if probe.connect_ex((self.listen, port)) == 0:
+                    return
+            time.sleep(0.02)
+        raise RuntimeError("the relay did not start")
 
     # ------------------------------------------------------------------ how each tool is told
 
