@@ -106,22 +106,23 @@ class Room:
             time.sleep(0.01)
         raise RuntimeError(f"sshd did not start: {log.read_text()}")
 
+    @property
+    def pid(self) -> int:
+        """The server's process id."""
+        assert self._process is not None
+        return self._process.pid
+
     def far_port(self) -> int:
         """A free port for a relay to this server."""
         return self._far
 
     def reach_by(self, port: int) -> None:
         """From now on every tool is told this port, of which the server's key is known too."""
-        known = self.known_hosts.read_text()
-        self.known_hosts.write_text(known + known.replace(f":{self.port} ", f":{port} "))
+        line = self.known_hosts.read_text().splitlines()[0]
+        with self.known_hosts.open("a") as known:
+            known.write(f"[{self.listen}]:{port} {line.partition(' ')[2]}\n")
         self.port = port
-        until = time.monotonic() + 10
-        while time.monotonic() < until:
-            with socket.socket() as probe:
-                if probe.connect_ex((self.listen, port)) == 0:
-                    return
-            time.sleep(0.02)
-        raise RuntimeError("the relay did not start")
+        _listening(port)
 
     # ------------------------------------------------------------------ how each tool is told
 
@@ -205,6 +206,17 @@ def descendants(pid: int) -> list[int]:
         found += below
         waiting += below
     return found
+
+
+def _listening(port: int) -> None:
+    """Wait until somebody listens on a port of the loopback; asked of the kernel, as a connection would be counted."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        if any(row[1].endswith(f":{port:04X}") and row[3] == "0A" for row in rows):
+            return
+        time.sleep(0.02)
+    raise RuntimeError("the relay did not start")
 
 
 def _free_port() -> int:
