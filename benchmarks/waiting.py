@@ -54,10 +54,10 @@ def _lateness(room: Room, kind: str) -> float:
     try:
         for line in process.stdout:
             event = json.loads(line)
-            if event["event"] == "step.started":
+            if event["kind"] == "step.started":
                 time.sleep(0.6 + random.random() / 5)
                 since = next(waiting).happen()
-            elif event["event"] == "host.finished":
+            elif event["kind"] == "host.finished":
                 found.append(time.perf_counter() - since)
     finally:
         process.wait()

@@ -94,6 +94,14 @@ def _version(python: str) -> tuple[int, ...]:
     return tuple(int(part) for part in said.stdout.split())
 
 
+def bench(rows: Sequence[str]) -> int:
+    """Measure rows, or all of them, in the checkout that we are part of; gives the process's exit code."""
+    home = Path(__file__).resolve().parent.parent.parent
+    if not (home / "benchmarks").is_dir():
+        raise InputError("the benchmarks are in cleanslate's repository, and this is an installed package")
+    return subprocess.run([sys.executable, "-m", "benchmarks", *rows], cwd=home).returncode
+
+
 def fix(root: Path) -> int:
     """Format, and mend what can be mended without a thought."""
     _bring_tools(root)

@@ -46,6 +46,17 @@ def test(
     return run(project_root(), [path] if path else [], fast=fast, match=match, failed=failed)
 
 
+@task(
+    positional=["row"],
+    help={"row": "start-up, one-host, fifty-hosts, latency, files, scale, waiting or events; without it, all of them"},
+)
+def bench(context: Any, row: str = "") -> int:
+    """Measure us beside other tools (which are installed), and write the figures into docs/speed.md: ten minutes."""
+    from cleanslate.cli.develop import bench as run
+
+    return run([row] if row else [])
+
+
 @task()
 def fix(context: Any) -> int:
     """Format the code and mend what the linter can mend."""
@@ -72,4 +83,4 @@ def extras(context: Any, name: str) -> int:
     return run(name)
 
 
-TASKS = (check, test, fix, docs, extras)
+TASKS = (check, test, bench, fix, docs, extras)
