@@ -35,6 +35,10 @@ _HARMLESS_TEXT = re.compile(
 )
 
 
+_REMEMBERED = 80  # characters of a text that is worth remembering
+_MOST_REMEMBERED = 5000
+
+
 @functools.lru_cache(maxsize=4096)
 def looks_secret(name: str) -> bool:
     """Whether a variable of that name is likely to hold a secret: `hf_token` and `apiKey`, not `max_tokens`."""
@@ -57,7 +61,7 @@ class Secrets:
         self.too_short = 0
         self.refused: dict[str, None] = {}
         self._texts: set[str] = set()
-        self._pattern: tuple[re.Pattern[str], _Cut] | None = None
+        self._pattern: tuple[re.Pattern[str], _Cut, dict[str, str]] | None = None  # the last: what texts became
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -107,13 +111,37 @@ class Secrets:
         """The text with every secret in it masked."""
         if not self._texts:
             return text
-        pattern, cut = self._compiled()
-        return pattern.sub(MASK, cut.mask(text))
+        pattern, cut, known = self._compiled()
+        masked = known.get(text)
+        if masked is None:
+            masked = pattern.sub(MASK, cut.mask(text))
+            if len(text) <= _REMEMBERED:  # names of hosts, fields, steps: events say the same few again and again
+                if len(known) >= _MOST_REMEMBERED:
+                    known.clear()
+                known[text] = masked
+        return masked
 
     def redact(self, value: Any) -> Any:
         """A copy of the value, deep, with every secret masked, in keys and numbers too. Tuples become lists."""
-        if not self._texts or value is None or isinstance(value, bool):
+        if not self._texts:
             return value
+        return self._redacted(value, self._compiled()[2])
+
+    def _redacted(self, value: Any, known: Mapping[str, str]) -> Any:
+        """`known`: what texts became, most of an event's among them."""
+        kind = type(value)
+        if kind is str:
+            return known[value] if value in known else self.redact_text(value)
+        if kind is dict:
+            again = self._redacted
+            return {(known[key] if key in known else self._key(key)): again(item, known) for key, item in value.items()}
+        if value is None or kind is bool:
+            return value
+        if kind is list:
+            return [self._redacted(item, known) for item in value]
+        return self._other(value)
+
+    def _other(self, value: Any) -> Any:
         if isinstance(value, str):
             return self.redact_text(value)
         if isinstance(value, int | float):
@@ -132,12 +160,12 @@ class Secrets:
     def _key(self, key: Any) -> Any:
         return self.redact_text(key) if isinstance(key, str) else key
 
-    def _compiled(self) -> tuple[re.Pattern[str], _Cut]:
+    def _compiled(self) -> tuple[re.Pattern[str], _Cut, dict[str, str]]:
         pattern = self._pattern
         if pattern is None:
             with self._lock:
                 found = {form for text in self._texts for form in forms(text)}
-                pattern = self._pattern = _pattern_of(found), _Cut(self._texts)
+                pattern = self._pattern = _pattern_of(found), _Cut(self._texts), {}
         return pattern
 
 

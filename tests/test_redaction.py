@@ -302,3 +302,23 @@ def test_what_is_learnt_as_a_secret(value, hidden):
     secrets = Secrets()
     secrets.learn(value)
     assert (MASK if hidden else "first-secret") == secrets.redact_text("first-secret")
+
+
+def test_what_was_remembered_before_a_secret_came_is_masked_after_it():
+    """Texts that were looked at are remembered, until there is one secret more."""
+    secrets = Secrets()
+    secrets.add("first-secret")
+    before = secrets.redact({"name": "second-secret", "n": 1})
+    secrets.add("second-secret")
+    assert ({"name": "second-secret", "n": 1}, {"name": MASK, "n": 1}) == (
+        before,
+        secrets.redact({"name": "second-secret", "n": 1}),
+    )
+
+
+def test_more_texts_than_are_remembered_are_redacted_all_the_same():
+    """Also those that come again after the memory was emptied."""
+    secrets = Secrets()
+    secrets.add("hidden-7")
+    for _ in range(2):
+        assert MASK == secrets.redact(["hidden-7", *(f"text {number}" for number in range(6000))])[0]

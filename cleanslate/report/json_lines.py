@@ -7,6 +7,8 @@ from typing import TextIO
 
 from cleanslate.model import Event
 
+_encode = json.JSONEncoder(check_circular=False).encode
+
 
 class JsonLines:
     """Writes each event as one line, and flushes it."""
@@ -17,5 +19,5 @@ class JsonLines:
     def __call__(self, event: Event) -> None:
         """Write one event."""
         line = {"at": round(event.at, 4), "kind": event.kind, **event.data}
-        self._stream.write(json.dumps(line) + "\n")
+        self._stream.write(_encode(line) + "\n")
         self._stream.flush()

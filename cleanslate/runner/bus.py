@@ -14,8 +14,18 @@ from cleanslate.redaction import Secrets
 Listener = Callable[[Event], None]
 
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
 def plain(value: Any) -> Any:
     """Give the JSON form of a value: text types become `str`, unknown objects their text."""
+    kind = type(value)
+    if kind in _PLAIN:  # nearly everything; the rest is asked what it is like
+        return value
+    if kind is dict:
+        return {key if type(key) is str else str(key): plain(item) for key, item in value.items()}
+    if kind is list or kind is tuple:
+        return [plain(item) for item in value]
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
