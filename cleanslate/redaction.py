@@ -131,10 +131,11 @@ class Secrets:
         """`known`: what texts became, most of an event's among them."""
         kind = type(value)
         if kind is str:
-            return known[value] if value in known else self.redact_text(value)
+            masked = known.get(value)
+            return self.redact_text(value) if masked is None else masked
         if kind is dict:
             again = self._redacted
-            return {(known[key] if key in known else self._key(key)): again(item, known) for key, item in value.items()}
+            return {known.get(key) or self._key(key): again(item, known) for key, item in value.items()}
         if value is None or kind is bool:
             return value
         if kind is list:
