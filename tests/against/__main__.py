@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,8 +17,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-
-import yaml
+from types import SimpleNamespace
 
 TESTS = Path(__file__).parent.parent
 
@@ -48,24 +46,26 @@ def inventories(python: str) -> list[str]:
     return [f"the inventory {name!r} comes out otherwise" for name in {*now, *kept} if now.get(name) != kept.get(name)]
 
 
-def projects(python: str) -> list[str]:
-    """Whole playbook projects: exit status, and every file that they leave."""
-    from tests.projects import record
+def projects(python: str, slugs: tuple[str, ...] = ()) -> list[str]:
+    """Whole playbook projects: exit status, and every file that they leave, held against what is expected of ours."""
+    from tests.projects import run as checker
+    from tests.projects.test_projects import PROJECTS
 
+    playbook = Path(python).with_name("ansible-playbook")
     with tempfile.TemporaryDirectory(prefix="against-") as folder:
-        copies = Path(folder) / "playbooks"
-        shutil.copytree(record.HERE, copies, symlinks=True)
-        record.HERE, kept = copies, record.HERE
-        slugs = sorted(path.parent.name for path in copies.glob("*/expect.yml"))
-        playbook = str(Path(python).with_name("ansible-playbook"))
+        options = SimpleNamespace(
+            projects=str(TESTS / "projects/playbooks"),
+            tmp=folder,
+            runner=f"{playbook} {{playbook}} -i {{inventory}} -e workdir={{workdir}} {{args}}",
+            flags=checker.FLAGS,
+            slack=4.0,
+            keep=False,
+        )
+        chosen = slugs or tuple(PROJECTS)
         with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-            list(pool.map(lambda slug: record.record(slug, playbook, keep=False), slugs))
-        differing = [slug for slug in slugs if _read(copies, slug) != _read(kept, slug)]
-    return [f"the project {slug} leaves something else" for slug in differing]
-
-
-def _read(folder: Path, slug: str) -> object:
-    return yaml.safe_load((folder / slug / "expect.yml").read_text())
+            results = list(pool.map(lambda slug: checker.run_project(slug, options), chosen))
+    failed = [(slug, result["failed"]) for slug, result in zip(chosen, results, strict=True) if result["failed"]]
+    return [f"the project {slug} leaves something else: {said}" for slug, said in failed]
 
 
 def _program(path: Path, python: str) -> list[str]:
