@@ -21,7 +21,7 @@ _LAUNCH = STEPS.index("Launch")
 
 def seeds() -> list[int]:
     """The moments to try."""
-    first, _, last = os.environ.get("CLEANSLATE_SEEDS", "0-3").partition("-")
+    first, _, last = os.environ.get("CLEANSLATE_SEEDS", "1-3").partition("-")
     return list(range(int(first), int(last or first) + 1))
 
 
