@@ -198,13 +198,39 @@ def test_plain_invoke_has_the_same_tasks():
     assert done.stdout.startswith("# debug")
 
 
-def test_a_listing_does_not_pay_for_ssh(project):
-    """`inv plays` imports neither fabric nor pydantic nor jinja2."""
-    argv = [sys.executable, "-X", "importtime", "-m", "cleanslate.cli", "plays"]
+@pytest.mark.parametrize("words", [("plays",), ("play", "nothing", "--check")])
+def test_who_uses_none_of_it_does_not_pay_for_it(project, words):
+    """A listing, and a play without steps, import nothing that connections, arguments, templates and tests need."""
+    (project / "playbooks" / "nothing.yml").write_text("- hosts: all\n  gather_facts: false\n  tasks: []\n")
+    argv = [sys.executable, "-X", "importtime", "-m", "cleanslate.cli", *words]
     done = subprocess.run(argv, capture_output=True, text=True, cwd=project, timeout=60)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
-    assert "cleanslate.cli.listing" in imported
-    assert set() == imported & {"fabric", "paramiko", "pydantic", "jinja2", "rich", "structlog"}
+    assert "cleanslate.cli.tasks" in imported
+    heavy = {"fabric", "paramiko", "pydantic", "jinja2", "rich", "structlog", "asyncio", "unittest", "ssl"}
+    assert set() == imported & heavy
+
+
+def test_bytecode_is_kept_in_the_environment_where_it_is_not_wanted_beside_sources(project):
+    """Without any, every start would compile all that it imports."""
+    program = "import cleanslate.cli, sys; print(sys.pycache_prefix, sys.dont_write_bytecode)"
+    said = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=project,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    ).stdout
+    assert f"{Path(sys.prefix, 'bytecode')} False\n" == said
+
+
+def test_invokes_own_help_for_tests_still_works():
+    """It is made from unittest.mock, which is imported when it is used."""
+    program = (
+        "import cleanslate.cli; from invoke import MockContext, Result; "
+        "print(MockContext(run=Result('said')).run('anything').stdout)"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert ("said\n", "") == (said.stdout, said.stderr)
 
 
 @pytest.mark.slow
