@@ -24,7 +24,8 @@ from cleanslate.model import Answer
 
 SLACK = 5.0  # seconds beyond its deadline in which a target may still answer that a call was ended
 START = 30.0  # seconds in which a login shell must have started the agent
-_LOOK = 1.0  # seconds between looks at the connection while waiting
+_LOOK = 1.0  # seconds between looks at the connection while waiting for the agent to come up
+_LOOK_LATER = 5.0  # and for its answer: it is told at once when the connection ends, only silence has to be looked for
 _LEFT_ALONE = 4  # times a link's patience, after which an agent that hears nothing believes that we are gone
 _BEATS = 3  # words in the time of a link's patience, so that the agent hears us
 _NOISE = 16384  # bytes kept of what came before the agent was up
@@ -153,7 +154,8 @@ class AgentClient:
             now = time.monotonic()
             if now > until + SLACK:
                 raise DeadlinePassed(f"{self.where} did not answer in time, nor that the call was ended")
-            ready = pending.wait(min(until + SLACK - now, _LOOK), for_credit=source.unsent)
+            look = _LOOK if self.hello is None or source.unsent else _LOOK_LATER
+            ready = pending.wait(min(until + SLACK - now, look), for_credit=source.unsent)
             if ready == "done":
                 return
             if ready == "credit":

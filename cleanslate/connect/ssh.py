@@ -31,6 +31,7 @@ from cleanslate.errors import DeadlinePassed, Unreachable
 
 _QUICK_ACK = getattr(socket, "TCP_QUICKACK", None)  # Linux only; it has to be asked for again and again
 _NEAR = 0.005  # seconds
+_LOOK = 5.0  # seconds
 _SESSIONS = 8  # commands at once on one connection; OpenSSH's servers allow ten
 
 # The library prints tracebacks of lost connections; what matters in them is in our own errors.
@@ -63,11 +64,11 @@ class _Transport(Transport):
     """Asks for known host keys and fast ciphers first, and for a sign of life when the peer is silent."""
 
     packetizer: _ListeningPacketizer
-    # How often each connection's thread looks whether it is still wanted. The library's own tenth of a second makes
-    # fifty hosts that only wait a twelfth of a core; we wake it when it is not wanted any more.
-    _active_check_timeout = 1.0
 
     def __init__(self, stream: Any, settings: SshSettings, **options: Any) -> None:
+        # How often the connection's thread looks whether it is still wanted. The library's own tenth of a second makes
+        # fifty hosts that only wait a twelfth of a core; we wake it when it is not wanted any more.
+        self._active_check_timeout = min(_LOOK, settings.alive_interval / 3)
         super().__init__(stream, packetizer_class=_ListeningPacketizer, **options)
         algorithms = self.get_security_options()
         first = [name for name in known_types(settings) if name in algorithms.key_types]
