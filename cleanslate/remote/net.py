@@ -44,7 +44,7 @@ class _Wait:
             left = min(end - self.elapsed(), self.call.left())
             if left <= 0 or self.call.cancelled.is_set():
                 return False
-            if self.elapsed() - told >= _TOLD:
+            if self.elapsed() - told >= max(_TOLD, told / 5):  # the longer it takes, the less often it is told
                 told = self.elapsed()
                 self.call.progress(text=self.options["text"], elapsed=round(told, 1), of=end)
             self.call.cancelled.wait(min(self.options["sleep"], left))
