@@ -9,7 +9,7 @@ import json
 import re
 import shlex
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -121,25 +121,35 @@ class Secrets:
                 known[text] = masked
         return masked
 
-    def redact(self, value: Any) -> Any:
-        """A copy of the value, deep, with every secret masked, in keys and numbers too. Tuples become lists."""
-        if not self._texts:
-            return value
-        return self._redacted(value, self._compiled()[2])
+    def redact(self, value: Any, simple: Callable[[Any], Any] | None = None) -> Any:
+        """A copy of the value, deep, with every secret masked, in keys and numbers too. Tuples become lists.
 
-    def _redacted(self, value: Any, known: Mapping[str, str]) -> Any:
+        `simple` gives the JSON form of a value; with it, so is the copy.
+        """
+        if not self._texts:
+            return value if simple is None else simple(value)
+        return self._redacted(value, self._compiled()[2], simple)
+
+    def _redacted(self, value: Any, known: Mapping[str, str], simple: Callable[[Any], Any] | None) -> Any:
         """`known`: what texts became, most of an event's among them."""
         kind = type(value)
         if kind is str:
             masked = known.get(value)
             return self.redact_text(value) if masked is None else masked
         if kind is dict:
-            again = self._redacted
-            return {known.get(key) or self._key(key): again(item, known) for key, item in value.items()}
+            again, name = self._redacted, self._key if simple is None else self._name
+            return {known.get(key) or name(key): again(item, known, simple) for key, item in value.items()}
         if value is None or kind is bool:
             return value
-        if kind is list:
-            return [self._redacted(item, known) for item in value]
+        if kind is list or kind is tuple:
+            return [self._redacted(item, known, simple) for item in value]
+        if kind is int or kind is float:
+            shown = str(value)
+            return value if (known.get(shown) or self.redact_text(shown)) == shown else MASK
+        if simple is not None:
+            plain = simple(value)
+            if type(plain) is not kind:
+                return self._redacted(plain, known, simple)
         return self._other(value)
 
     def _other(self, value: Any) -> Any:
@@ -157,6 +167,9 @@ class Secrets:
         shown = str(value)
         masked = self.redact_text(shown)
         return value if masked == shown else masked
+
+    def _name(self, key: Any) -> str:
+        return self.redact_text(str(key))
 
     def _key(self, key: Any) -> Any:
         return self.redact_text(key) if isinstance(key, str) else key

@@ -63,7 +63,7 @@ class RunRecord:
         self._facts: dict[str, Any] = {"version": VERSION, "id": run_id, **facts, "outcome": None}
         self._outputs = Outputs(self.folder)
         self._kept = 0
-        self._size = -1  # of the events before the one that is being written
+        self._size = 0  # of the events that are written whole
         self._write_facts()
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_EXCL | os.O_CLOEXEC
         self._events = os.open(self.folder / "events.jsonl", flags, 0o600)
@@ -82,9 +82,8 @@ class RunRecord:
         line = _line(event.at, event.kind, event.data)
         if len(line) > LONG:
             line = _line(event.at, event.kind, self._outputs.taken_out(event.data))
-        self._size = os.fstat(self._events).st_size
         _write_all(self._events, line)
-        self._size = -1
+        self._size += len(line)
         if event.kind == "play.started":
             known = self._facts.get("hosts") or []
             if not set(event.data["hosts"]) <= set(known):
@@ -132,8 +131,7 @@ class RunRecord:
                 return
             self.trouble = f"the record in {self.folder} cannot be written: {(error.strerror or str(error)).lower()}"
             with contextlib.suppress(OSError):
-                if self._size >= 0:
-                    os.ftruncate(self._events, self._size)
+                os.ftruncate(self._events, self._size)
                 (self.folder / ".run.json.part").unlink(missing_ok=True)
         self.on_trouble(self.trouble)
 

@@ -48,7 +48,7 @@ def styled(line: Line, *, color: bool) -> str:
     """A line as text, with escape codes if wanted. Control characters from hosts are shown, never obeyed."""
     parts = []
     for style, text in line:
-        safe = "".join(char if char.isprintable() or char == "\t" else _visible(char) for char in text)
+        safe = text if text.isprintable() else "".join(map(_safe, text))
         code = _STYLES.get(style)
         parts.append(f"\x1b[{code}m{safe}\x1b[0m" if color and code and safe else safe)
     return "".join(parts).rstrip()
@@ -73,7 +73,9 @@ def fitted(line: Line, width: int) -> Line:
     return line
 
 
-def _visible(char: str) -> str:
+def _safe(char: str) -> str:
+    if char.isprintable() or char == "\t":
+        return char
     return f"\\x{ord(char):02x}" if ord(char) < 256 else f"\\u{ord(char):04x}"
 
 

@@ -53,7 +53,7 @@ class Bus:
 
     def emit(self, kind: str, **data: Any) -> None:
         """Tell everybody that something happened; called from any thread."""
-        event = Event(kind, self._secrets.redact(plain(data)))
+        event = Event(kind, self._secrets.redact(data, plain))
         with self._lock:
             for listener in self._listeners:
                 listener(event)
