@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cleanslate.errors import Interrupted
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -24,7 +26,10 @@ def print_gpus(found: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def watch_gpus(found: Mapping[str, Mapping[str, Any]], again: Callable[[], int], code: int) -> int:
-    """Draw the table, and anew after each reading that `again` makes, until Ctrl-C; gives the last exit code."""
+    """Draw the table, and anew after each reading that `again` makes, until Ctrl-C; gives the last exit code.
+
+    A Ctrl-C in the middle of a reading is the run's: it comes back as interrupted, and ends this as well.
+    """
     from rich.console import Console, Group
     from rich.live import Live
     from rich.text import Text
@@ -36,7 +41,10 @@ def watch_gpus(found: Mapping[str, Mapping[str, Any]], again: Callable[[], int],
         with Live(drawn(), console=Console(highlight=False), auto_refresh=False) as live:
             while True:
                 time.sleep(_PERIOD)
-                code = again()
+                now = again()
+                if now == Interrupted.exit_code:
+                    return code
+                code = now
                 live.update(drawn(), refresh=True)
     except KeyboardInterrupt:
         return code
