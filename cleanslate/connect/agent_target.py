@@ -17,7 +17,6 @@ from cleanslate.connect.bootstrap import (
     Words,
     agent_script,
     as_user,
-    kill_script,
     plain_script,
     shell,
     why_not_started,
@@ -34,7 +33,7 @@ from cleanslate.model import Answer
 _MOST_LOST = 3  # connections that are lost during one call that only looks
 _AGAIN = 0.5  # seconds between attempts to open a connection that was lost
 _BESIDE = frozenset({"presence", "sampling"})  # they look beside a run's work, and are no step of it
-_END = 2.0  # seconds for signalling a process group
+_END = 5.0  # seconds for signalling a process group, and for waiting until it has ended
 _CANCEL = 4.0  # seconds to wait for targets to confirm that calls were ended
 
 
@@ -298,8 +297,8 @@ class AgentTarget:
     def _run_plain(
         self, link: Link, command: str, words: Words, stdin: BinaryIO, until: float
     ) -> tuple[PlainRun, Answer]:
-        def end(group: int, kill: bool) -> None:
-            self._end_group(link, group, kill)
+        def end(script: str) -> None:
+            self._end_group(link, script)
 
         stream, early = self._run_as_user(link, plain_script(command, words), words, until)
         run = PlainRun(stream, self.address.name, words.group, end)
@@ -310,11 +309,11 @@ class AgentTarget:
         finally:
             self._plain.discard(run)
 
-    def _end_group(self, link: Link, group: int, kill: bool) -> None:
+    def _end_group(self, link: Link, script: str) -> None:
         """Signal a process group from another session, since not every server passes signals on."""
         with contextlib.suppress(TargetError, OSError):
             until = time.monotonic() + _END
-            stream, _ = self._run_as_user(link, kill_script(group, kill=kill), Words.new(), until)
+            stream, _ = self._run_as_user(link, script, Words.new(), until)
             stream.exit_code(_END)
             stream.close()
 

@@ -82,9 +82,18 @@ def plain_script(command: str, words: Words) -> str:
     )
 
 
-def kill_script(group: int, *, kill: bool) -> str:
-    """The sh script that ends a process group."""
-    return f"kill -s {'KILL' if kill else 'TERM'} -- -{group}"
+def term_script(group: int) -> str:
+    """The sh script that asks a process group to end."""
+    return f"kill -s TERM -- -{group}"
+
+
+def kill_script(group: int, seconds: float) -> str:
+    """The sh script that ends what is left of a process group after so many seconds, looking ten times in each."""
+    return (
+        f"i=0; while kill -s 0 -- -{group} 2>/dev/null; do "
+        f"if [ $i -ge {round(seconds * 10)} ]; then kill -s KILL -- -{group}; exit; fi; "
+        "sleep 0.1; i=$((i + 1)); done"
+    )
 
 
 def shell(script: str) -> str:

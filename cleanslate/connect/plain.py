@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import BinaryIO
 
+from cleanslate.connect.bootstrap import kill_script, term_script
 from cleanslate.connect.stream import KEEP, Kept, Stream
 from cleanslate.errors import DeadlinePassed, Interrupted, OutcomeUnknown
 from cleanslate.model import Answer
@@ -22,10 +23,11 @@ _LOOK = 0.2  # seconds between looks at the clock; also the silence after which 
 class PlainRun:
     """One command line under way.
 
-    `marker` matches what it says first: its process group, before which everything is noise. `end` signals that group.
+    `marker` matches what it says first: its process group, before which everything is noise. `end` runs a script that
+    signals that group.
     """
 
-    def __init__(self, stream: Stream, where: str, marker: re.Pattern[bytes], end: Callable[[int, bool], None]) -> None:
+    def __init__(self, stream: Stream, where: str, marker: re.Pattern[bytes], end: Callable[[str], None]) -> None:
         self.cancelled = False
         self.group: int | None = None
         self.before = b""  # what was printed before the marker
@@ -88,10 +90,11 @@ class PlainRun:
         if self.group is None:
             self._stream.stop(kill=True)
             return OutcomeUnknown(f"{self._where}: the command had not started in time; it may have since")
-        for kill in (False, True):
-            self._end_group(self.group, kill)
-            if self._stream.exit_code(_GRACE) is not None:
-                break
+        self._end_group(term_script(self.group))
+        # That the command itself has ended says nothing of what it started, which may not mind TERM.
+        left = 0.0 if self._stream.exit_code(_GRACE) is None else _GRACE
+        self._end_group(kill_script(self.group, left))
+        self._stream.exit_code(_GRACE)
         if self.cancelled:
             return Interrupted(f"{self._where}: the command was interrupted")
         return DeadlinePassed(f"{self._where}: the command did not end in time, and was ended")

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from typing import IO, Any
 
 from fabric import Config, Connection
@@ -27,7 +28,7 @@ from cleanslate.connect.ssh_auth import KeysAndPassword
 from cleanslate.connect.ssh_channel import ChannelStream
 from cleanslate.connect.ssh_settings import SshSettings
 from cleanslate.connect.stream import Stream, within
-from cleanslate.errors import DeadlinePassed, Unreachable
+from cleanslate.errors import DeadlinePassed, OutcomeUnknown, Unreachable
 
 _QUICK_ACK = getattr(socket, "TCP_QUICKACK", None)  # Linux only; it has to be asked for again and again
 _NEAR = 0.005  # seconds
@@ -209,21 +210,28 @@ class SshLink:
             raise Unreachable(
                 f"{self.settings.alias}: {_SESSIONS} commands are under way, none ended in {seconds:.3g} s"
             )
+        place = _Once(self._sessions.release)
+        sending = _Once(lambda: None)
         try:
             return within(
                 until - time.monotonic(),
                 f"opening a session on {self.settings.alias}",
-                lambda: self._start(command, max(until - time.monotonic(), 0.1)),
-                undo=ChannelStream.close,
+                lambda: self._start(command, max(until - time.monotonic(), 0.1), place, sending),
+                undo=_end,
             )
         except (OSError, EOFError, SSHException, DeadlinePassed) as error:
-            self._sessions.release()
+            place()
+            if isinstance(error, DeadlinePassed) and not sending():
+                raise OutcomeUnknown(f"{self.settings.alias}: {error}; the command is ended if it has begun") from None
             raise Unreachable(f"{self.settings.alias}: no session could be opened: {error}") from None
 
-    def _start(self, command: str, seconds: float) -> ChannelStream:
+    def _start(self, command: str, seconds: float, place: _Once, sending: _Once) -> ChannelStream:
         assert self._transport is not None
         channel = self._transport.open_session(timeout=seconds)
-        return ChannelStream(channel, command, self._sessions.release)
+        if not sending():  # nobody waits any more, and it was said that the command was not sent: it must not be
+            channel.close()
+            raise DeadlinePassed("nobody waits for it any more")
+        return ChannelStream(channel, command, place)
 
     def trouble(self) -> str | None:
         """Why the connection is of no use any more."""
@@ -258,6 +266,27 @@ class SshLink:
             self._socket.close()
         if self._proxy is not None:
             self._proxy.close()
+
+
+class _Once:
+    """A function that is called by the first who asks, from whatever thread."""
+
+    def __init__(self, function: Callable[[], object]) -> None:
+        self._function = function
+        self._unasked = threading.Semaphore(1)
+
+    def __call__(self) -> bool:
+        """Whether this was the first."""
+        first = self._unasked.acquire(blocking=False)
+        if first:
+            self._function()
+        return first
+
+
+def _end(stream: ChannelStream) -> None:
+    """End a command that began when nobody waited for it any more."""
+    stream.stop(kill=True)
+    stream.close()
 
 
 class _Proxy:
