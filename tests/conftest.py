@@ -8,9 +8,15 @@ from tests.room.fixtures import actor, freezer, gpu_room, libraries, room, rooms
 
 
 def pytest_configure(config):
-    """No test waits for another one's lease on this machine, nor writes into the machine's journal."""
+    """No test waits for another one's lease on this machine, nor writes into the machine's journal.
+
+    Each of several test processes has its own folder for what Hypothesis keeps: at the first run of a checkout they
+    would write the same tables at the same moment, and one would not find what the other has just moved.
+    """
     config.leases = tempfile.mkdtemp(prefix="cleanslate-leases-test-")
     os.environ["CLEANSLATE_LEASES"] = config.leases
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+    os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(config.rootpath / ".hypothesis" / worker)
 
 
 def pytest_unconfigure(config):

@@ -35,6 +35,11 @@ PLAY = """\
 """
 
 
+def _hear_of_lost_terminals() -> None:
+    """Whoever runs the tests with nohup has them, and all that they start, ignore this signal."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 class Alone:
     """`inv` on this machine, with records and leases of a test's own."""
 
@@ -57,6 +62,7 @@ class Alone:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
+            preexec_fn=_hear_of_lost_terminals,
             text=True,
             env={**self.environment, **environment},
             cwd=REPOSITORY,
