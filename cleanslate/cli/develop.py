@@ -113,8 +113,8 @@ def fix(root: Path) -> int:
 
 
 def _parallel() -> list[str]:
-    """As many test processes as there are cores: most tests wait for processes rather than compute."""
-    return ["-n", str(max(2, os.cpu_count() or 2))]
+    """Three test processes for two cores: many tests wait for processes rather than compute."""
+    return ["-n", str(max(2, (os.cpu_count() or 2) * 3 // 2))]
 
 
 def _bring_tools(root: Path) -> None:
