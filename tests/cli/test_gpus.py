@@ -40,6 +40,11 @@ def test_a_pattern_that_matches_nothing_is_refused(hosts):
     assert (64, True) == (done.returncode, 'the pattern "nobody" matches no host' in done.stderr)
 
 
+def _hear_control_c():
+    """Whoever runs the tests in the background of a script has them, and all that they start, ignore this signal."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextlib.contextmanager
 def terminal(*words):
     """Start inv on a terminal of its own; (process, our end of the terminal). It ends with the block."""
@@ -52,6 +57,7 @@ def terminal(*words):
         cwd=REPOSITORY,
         env={**os.environ, "TERM": "xterm"},
         start_new_session=True,
+        preexec_fn=_hear_control_c,
     )
     os.close(theirs)
     try:
