@@ -56,7 +56,7 @@ class Kept:
         return lines[-1][-300:] if lines else ""
 
 
-class _Exchange:
+class Exchange:
     """Feeds a process its input and takes its output until it has ended and its pipes are closed or silent."""
 
     def __init__(self, call, process, keep, add_newline):
@@ -140,7 +140,8 @@ class _Exchange:
                 pipe.close()
 
 
-def _start(argv, executable, folder, environment, umask, has_input):
+def start(argv, executable, folder, environment, umask, has_input):
+    """Start a program in a session of its own, with pipes for its outputs, and for its input where it has some."""
     options = {
         "executable": executable,
         "cwd": folder,
@@ -227,13 +228,13 @@ def run(
     folder = _expand(chdir, whole) if chdir is not None else None
     began = time.time()
     try:
-        process = _start(argv, executable, folder, whole, umask, call.blob is not None)
+        process = start(argv, executable, folder, whole, umask, call.blob is not None)
     except (OSError, ValueError) as error:
         if isinstance(error, ValueError):  # a NUL byte
             raise Failed("wrong", "{!r} cannot be run: {}".format(argv[0], error)) from None
         raise _refusal(error, argv, folder) from None
     call.own(process)
-    exchange = _Exchange(call, process, keep, stdin_add_newline)
+    exchange = Exchange(call, process, keep, stdin_add_newline)
     exchange.run()
     if call.cancelled.is_set():
         said = exchange.err.last_line() or exchange.out.last_line()

@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 
-from cleanslate.remote.command import _Exchange, _start
+from cleanslate.remote.command import Exchange, start
 from cleanslate.remote.registry import Failed, changes, reads
 
 MOST = 33554432  # bytes of a result that are kept at each end
@@ -90,11 +90,11 @@ def _finish(call, argv, given, environment):
     """Run it to its end; what it says is kept whole, as half a result is none."""
     call.blob = io.BytesIO(given)
     try:
-        process = _start(argv, None, None, environment, None, True)
+        process = start(argv, None, None, environment, None, True)
     except OSError as error:
         raise Failed("wrong", "the module cannot be started: {}".format(error.strerror or error)) from None
     call.own(process)
-    exchange = _Exchange(call, process, MOST, False)
+    exchange = Exchange(call, process, MOST, False)
     exchange.run()
     if call.cancelled.is_set():
         raise Failed("ended", "the module was ended before it was done")

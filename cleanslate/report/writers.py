@@ -9,6 +9,7 @@ import time
 from typing import TextIO
 
 from cleanslate.model import Event
+from cleanslate.report.escapes import visible
 from cleanslate.report.narrator import Line, Narrator, progress_text
 
 _STYLES = {
@@ -48,7 +49,7 @@ def styled(line: Line, *, color: bool) -> str:
     """A line as text, with escape codes if wanted. Control characters from hosts are shown, never obeyed."""
     parts = []
     for style, text in line:
-        safe = text if text.isprintable() else "".join(map(_safe, text))
+        safe = visible(text, but="\t")
         code = _STYLES.get(style)
         parts.append(f"\x1b[{code}m{safe}\x1b[0m" if color and code and safe else safe)
     return "".join(parts).rstrip()
@@ -71,12 +72,6 @@ def fitted(line: Line, width: int) -> Line:
                 over -= len(text) - len(short)
                 line[index] = (name, short)
     return line
-
-
-def _safe(char: str) -> str:
-    if char.isprintable() or char == "\t":
-        return char
-    return f"\\x{ord(char):02x}" if ord(char) < 256 else f"\\u{ord(char):04x}"
 
 
 class PlainWriter:

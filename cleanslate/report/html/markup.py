@@ -6,6 +6,8 @@ import html
 from collections.abc import Iterable
 from typing import Any
 
+from cleanslate.report.escapes import visible
+
 
 class Html(str):
     """Text that is markup already."""
@@ -16,13 +18,7 @@ class Html(str):
 def text(value: Any) -> Html:
     """A value as text. Characters that would not be seen (controls, changes of direction) are shown as escapes."""
     plain = "" if value is None else str(value)
-    if not plain.isprintable():
-        plain = "".join(char if char.isprintable() or char in "\n\t" else _visible(char) for char in plain)
-    return Html(html.escape(plain))
-
-
-def _visible(char: str) -> str:
-    return f"\\x{ord(char):02x}" if ord(char) < 256 else f"\\u{ord(char):04x}"
+    return Html(html.escape(visible(plain, but="\n\t")))
 
 
 def tag(name: str, *children: Any, **attributes: Any) -> Html:
