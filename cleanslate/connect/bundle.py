@@ -23,7 +23,6 @@ T = TypeVar("T")
 _FOLDERS = [Path(__file__).parent.parent / "remote"]  # where modules of calls are
 _PREFIX = "cleanslate.remote"
 _PACKAGES = {"cleanslate": "", _PREFIX: ""}
-_CORE = ("agent", "registry", "underway")
 _OUTSIDE = frozenset({"pynvml"})  # sent along when imported; everything else must be the target's standard library
 
 MAGIC = importlib.util.MAGIC_NUMBER.hex()
@@ -90,8 +89,7 @@ def start_text(modules: Iterable[str], marker: bytes, *, forms: str) -> Start:
     `forms`: `source`, which every Python compiles for itself (20 ms of its processor); `code` for a Python that is
     surely ours; `both` for one that may be, and is near: its answer takes longer than the code, which is twice as long.
     """
-    core = [f"{_PREFIX}.{name}" for name in _CORE]
-    names = dict.fromkeys([*core, *modules])
+    names = dict.fromkeys([*closure("agent"), *modules])
     parts: list[bytes] = []
     for form, made in (("code", _code), ("source", _source)):
         if forms in (form, "both"):
@@ -119,7 +117,7 @@ def parcel(modules: Iterable[str], *, as_code: bool) -> tuple[dict[str, tuple[in
 
 def sent_at_start(modules: Iterable[str]) -> set[str]:
     """The full names that `start_text` sends."""
-    return {*_PACKAGES, *(f"{_PREFIX}.{name}" for name in _CORE), *modules}
+    return {*_PACKAGES, *closure("agent"), *modules}
 
 
 def _find(module: str) -> Path | None:

@@ -9,25 +9,26 @@ The agent sends {hello}; {id, progress}; {id, credit} (bytes that may follow); {
 {id, answer} or {id, failed: {kind, message, details}}.
 """
 
+import _signal
 import io
-import json
 import os
 import select
-import signal
 import sys
-import threading
 import time
 import zlib
 
+from cleanslate.remote.locks import Condition, Lock, start
+from cleanslate.remote.quick_json import dumps, loads
 from cleanslate.remote.registry import Failed
 from cleanslate.remote.underway import CHUNK, GRACE, CallUnderWay, signal_group
 
+_QUICK = ("agents", "command", "leases", "presence")  # modules whose calls do without `threading`
 SLACK = 1.0  # seconds after KILL until a call that does not return is given up
 
 
 def pack(header, data=b""):
     """Make a frame of a dict and bytes."""
-    text = json.dumps(header, separators=(",", ":")).encode()
+    text = dumps(header).encode()
     return len(text).to_bytes(4, "big") + len(data).to_bytes(4, "big") + text + data
 
 
@@ -42,8 +43,8 @@ class Agent:
         self.alone_at = float("inf")  # when nobody was heard for so long that nobody is there any more
         self._patience = float("inf")
         self._ending = False
-        self._writing = threading.Lock()
-        self._changed = threading.Condition()
+        self._writing = Lock()
+        self._changed = Condition()
 
     def send(self, header, data=b""):
         """Send one frame."""
@@ -59,7 +60,7 @@ class Agent:
 
     def serve(self):
         """Answer until the input closes, then end every call under way."""
-        threading.Thread(target=self._watch, daemon=True).start()
+        start(self._watch)
         read = self.source.read
         while True:
             sizes = read(8)
@@ -70,7 +71,7 @@ class Agent:
             if len(header) < size:
                 break
             self.alone_at = time.monotonic() + self._patience
-            self._take(json.loads(header), data)
+            self._take(loads(header), data)
         self.end()
 
     def _take(self, header, data):
@@ -84,11 +85,13 @@ class Agent:
         elif "call" in header:
             if self._ending or self._deserted():
                 return
+            if header["call"].partition(".")[0] not in _QUICK and "threading" not in sys.modules:
+                import threading  # noqa: F401 - it takes the thread that imports it first for the main one
             call = CallUnderWay(self, header, data)
             with self._changed:
                 self.calls[call.id] = call
                 self._changed.notify_all()
-            threading.Thread(target=self._run, args=(call, header), daemon=True).start()
+            start(self._run, call, header)
         else:
             call = self.calls.get(header["id"])
             if call is None:
@@ -209,7 +212,7 @@ class Agent:
     def end_soon(self, *_):
         """End every call under way, then this process; from a signal or from the watcher, who is needed for it."""
         self._ending = True
-        threading.Thread(target=self.end, daemon=True).start()
+        start(self.end)
 
     def end(self):
         """End every call under way, then this process."""
@@ -229,6 +232,8 @@ def settle():
     os.dup2(null, 0)
     os.dup2(null, 1)
     os.close(null)
+    _keep_to_ourselves()
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, as a parent may have it, children's ends are lost
     os.environ.setdefault("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
     if not {"HOME", "USER", "LOGNAME", "SHELL"} <= os.environ.keys():
         _fill_from_passwd()
@@ -240,6 +245,20 @@ def settle():
     if not usable:  # the folder of the user who became another one
         os.chdir(next(folder for folder in (os.environ.get("HOME", ""), "/") if os.access(folder, os.X_OK)))
     return sink
+
+
+def _keep_to_ourselves():
+    """Whatever descriptors a server, sudo or pct left open to us are no business of what we start."""
+    try:
+        names = os.listdir("/proc/self/fd")
+    except OSError:
+        names = ()
+    for number in map(int, names):
+        if number > 2:
+            try:
+                os.set_inheritable(number, False)
+            except OSError:
+                pass  # the one that the folder was read with
 
 
 def _fill_from_passwd():
@@ -269,8 +288,8 @@ def main(source, sources, marker):
     sink = settle()
     os.write(sink, marker)
     agent = Agent(source, sink, sources)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, agent.end_soon)
+    for number in (_signal.SIGTERM, _signal.SIGHUP):
+        _signal.signal(number, agent.end_soon)
     magic = sys.modules["_frozen_importlib_external"].MAGIC_NUMBER.hex()
     version = "{}.{}.{}".format(*sys.version_info[:3])
     agent.send({"hello": dict(_identity(), python=version, magic=magic, uid=os.getuid())})

@@ -1,10 +1,10 @@
 """The machine's own memory of runs: who ran what, when, with which outcome. Bounded: two files of half a megabyte."""
 
-import contextlib
 import fcntl
-import json
 import os
 import time
+
+from cleanslate.remote.quick_json import dumps, loads
 
 _SIZE = 524288  # bytes; then the file becomes `.1`, and the one before is dropped
 _ROOT = "/var/log/cleanslate.jsonl"
@@ -28,27 +28,40 @@ def note(event, lease, **facts):
     entry = {"at": round(time.time(), 3), "event": event, "uid": os.geteuid()}
     entry.update({key: lease.get(key) for key in _KEPT}, **facts)
     path = place()
-    with contextlib.suppress(OSError):
-        os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(path, flags, 0o640)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            os.write(descriptor, json.dumps(entry).encode() + b"\n")
-            if os.fstat(descriptor).st_size > _SIZE:
-                os.replace(path, path + ".1")
-        finally:
-            os.close(descriptor)
+    try:
+        _add(path, dumps(entry).encode() + b"\n")
+    except OSError:
+        pass
+
+
+def _add(path, line):
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        os.makedirs(folder, mode=0o755, exist_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o640)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.write(descriptor, line)
+        if os.fstat(descriptor).st_size > _SIZE:
+            os.replace(path, path + ".1")
+    finally:
+        os.close(descriptor)
 
 
 def last(count):
     """The last entries, oldest first; a line that is no entry is passed over."""
     lines = []
     for path in (place() + ".1", place()):
-        with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
-            lines += file.readlines()
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                lines += file.readlines()
+        except OSError:
+            continue
     found = []
     for line in lines[-count:] if count > 0 else ():
-        with contextlib.suppress(ValueError):
-            found.append(json.loads(line))
+        try:
+            found.append(loads(line))
+        except ValueError:
+            continue
     return found

@@ -13,7 +13,7 @@ what it sees through `call.progress`. Whatever it starts and does not detach on 
 call ends (see `call.own`).
 """
 
-import threading
+from cleanslate.remote.locks import Event
 
 
 class Failed(Exception):
@@ -30,7 +30,7 @@ class Call:
     """One call under way. Subclassed by the agent; the defaults serve tests and direct use."""
 
     def __init__(self, left=3600.0, blob=None):
-        self.cancelled = threading.Event()
+        self.cancelled = Event()
         self.blob = blob  # a binary file object with what was sent along, or None
         self._left = left
 

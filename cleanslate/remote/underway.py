@@ -1,11 +1,10 @@
 """A call under way in the agent: its deadline, what is sent along with it, and the processes that it owns."""
 
-import collections
 import io
 import os
-import threading
 import time
 
+from cleanslate.remote.locks import Condition
 from cleanslate.remote.registry import Call, Failed
 
 CHUNK = 262144  # bytes of bulk data in one frame
@@ -46,8 +45,8 @@ class Blob:
     def __init__(self, call, size):
         self.size = size
         self._call = call
-        self._ready = threading.Condition()
-        self._pieces = collections.deque()
+        self._ready = Condition()
+        self._pieces = []
         self._ended = False
         self._owed = 0  # bytes read for which no credit was given yet
 
@@ -55,7 +54,7 @@ class Blob:
         """Add what came in (the reader's side)."""
         with self._ready:
             self._pieces.append(data)
-            self._ready.notify()
+            self._ready.notify_all()
 
     def finish(self):
         """No more will come; wakes a reader, also one that was cancelled."""
@@ -72,9 +71,9 @@ class Blob:
                 self._ready.wait()
             if self._call.reason:
                 raise Failed(self._call.reason, "the call was ended while it was being sent its data")
-            data = self._pieces.popleft() if self._pieces else b""
+            data = self._pieces.pop(0) if self._pieces else b""
             if len(data) > size:
-                self._pieces.appendleft(data[size:])
+                self._pieces.insert(0, data[size:])
                 data = data[:size]
             self._owed += len(data)
             credit, self._owed = (self._owed, 0) if self._owed >= WINDOW // 4 else (0, self._owed)

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from cleanslate.remote import journal, leases
+from cleanslate.remote import journal, lease_places, leases
 from cleanslate.remote.registry import Call, Failed
 
 WISH = {"who": "ann", "from": "here", "playbook": "p", "step": "s", "since": 1.0, "resources": ["host"], "wait": 0}
@@ -23,8 +23,8 @@ def places(tmp_path, monkeypatch):
     shared.chmod(0o1777)
     for parent in tmp_path.parents[:3]:
         parent.chmod(parent.stat().st_mode | 0o011)
-    monkeypatch.setattr(leases, "_ROOT", str(tmp_path / "run"))
-    monkeypatch.setattr(leases, "_OTHERS", str(shared / "leases-"))
+    monkeypatch.setattr(lease_places, "_ROOT", str(tmp_path / "run"))
+    monkeypatch.setattr(lease_places, "_OTHERS", str(shared / "leases-"))
     monkeypatch.setattr(journal, "_ROOT", str(tmp_path / "journal"))
     monkeypatch.setenv("XDG_STATE_HOME", str(shared))
     yield tmp_path
@@ -129,7 +129,7 @@ def test_the_step_is_told_to_others():
     ],
 )
 def test_what_overlaps(one, other, same):
-    assert same == leases.overlap(one, other) == leases.overlap(other, one)
+    assert same == lease_places.overlap(one, other) == lease_places.overlap(other, one)
 
 
 def test_the_journal_is_bounded_and_read_across_its_two_files(places, monkeypatch):

@@ -202,3 +202,24 @@ def test_query_is_for_reading():
     assert (True, False, 5) == (
         command.query.read_only, command.run.read_only, command.query(Call(), command="exit 5")["rc"],
     )  # fmt: skip
+
+
+def test_a_command_does_not_ignore_the_signals_that_python_ignores():
+    """A pipe that its reader closes ends a program, as everywhere."""
+    ignored = run(argv=["grep", "SigIgn", "/proc/self/status"])["stdout"]
+    pipe_and_size = 1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1)
+    assert 0 == int(ignored.split()[1], 16) & pipe_and_size
+
+
+@pytest.mark.parametrize("folders", ["first:second", "second:first"])
+def test_a_program_that_may_not_be_run_hides_none_behind_it_and_is_told_where_there_is_no_other(tmp_path, folders):
+    for name, mode in (("first", 0o644), ("second", 0o755)):
+        place = tmp_path / name
+        place.mkdir()
+        (place / "tool").write_text("#!/bin/sh\necho ran\n")
+        (place / "tool").chmod(mode)
+    path = ":".join(str(tmp_path / name) for name in folders.split(":"))
+    assert "ran\n" == run(argv=["tool"], environment={"PATH": path})["stdout"]
+    with pytest.raises(Failed, match="tool may not be run") as found:
+        run(argv=["tool"], environment={"PATH": f"{tmp_path / 'first'}:{tmp_path / 'nowhere'}"})
+    assert "denied" == found.value.kind

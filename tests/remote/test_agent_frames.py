@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -85,6 +86,27 @@ def test_frames_for_calls_that_are_over_are_no_matter(agent):
     agent.send(request(command="true"))
     agent.hello()
     assert 0 == agent.receive()[0]["answer"]["rc"]
+
+
+def test_what_it_was_left_by_its_own_parent_does_not_reach_commands(tmp_path):
+    """Neither descriptors, which a command that stays would hold open, nor an ignored end of children."""
+    text = bundle.start_text(bundle.closure("command"), MARK, forms="source")
+    starter = STARTER.format(size=len(text.first))
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        with (tmp_path / "left open").open("w") as left, subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", starter], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            pass_fds=[left.fileno()],
+        ) as process:  # fmt: skip
+            process.stdin.write(text.first + text.rest + request(command="ls -l /proc/$$/fd; exit 3"))
+            process.stdin.flush()
+            assert MARK == process.stdout.read(len(MARK))
+            for _ in range(2):
+                size = int.from_bytes(process.stdout.read(8)[:4], "big")
+                header = json.loads(process.stdout.read(size))
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert (3, False) == (header["answer"]["rc"], "left open" in header["answer"]["stdout"])
 
 
 @pytest.mark.parametrize("rest", [b"", b"\0\0", b"\0\0\0\x10\0\0\0\0{"])
