@@ -18,8 +18,10 @@ CleanslateError                 exit 1, our own fault unless a subclass says oth
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
+
+from cleanslate.dataclass import dataclass
 
 
 class Origin(NamedTuple):

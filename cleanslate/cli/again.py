@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+
+from cleanslate.dataclass import dataclass
 
 VARIABLE = "CLEANSLATE_RERUN"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cleanslate.cli.play import Decrypt, PlayOptions, vault_of
 from cleanslate.cli.settings import Settings, find_playbook
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError, Origin, suggest
 from cleanslate.model import Inventory, SourceMap, origin_of
 from cleanslate.redaction import Secrets

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from cleanslate.cli.play import PlayOptions, connection_variables, vault_of
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError, Origin
 from cleanslate.model import Event, Inventory, Keywords, Play, Playbook, SourceMap, SourceText, Step
 from cleanslate.record.observing import Observed

@@ -6,11 +6,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cleanslate.cli.settings import Settings, find_playbook
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError, Problems
 from cleanslate.model import Inventory, Playbook, SourceMap
 from cleanslate.redaction import Secrets

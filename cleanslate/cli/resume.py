@@ -7,12 +7,13 @@ import os
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cleanslate.cli.play import Going, PlayOptions, load, process_start, run_loaded
 from cleanslate.cli.settings import Settings
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError, Problem
 
 if TYPE_CHECKING:

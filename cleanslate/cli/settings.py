@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cleanslate.cli.again import again
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError, suggest
 
 if TYPE_CHECKING:

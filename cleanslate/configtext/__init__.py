@@ -7,7 +7,6 @@ the old data with exactly the wanted change, or the edit is refused.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Protocol, cast
 
@@ -24,6 +23,7 @@ from cleanslate.configtext.values import (
     with_value,
     without,
 )
+from cleanslate.dataclass import dataclass
 
 __all__ = [
     "FORMATS",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from cleanslate.configtext.spans import line_end, newline_of
 from cleanslate.configtext.values import EditRefused, Path, show_path
+from cleanslate.dataclass import dataclass
 
 _SECTION = re.compile(r"[ \t]*\[(?P<name>[^\]\n]+)\][ \t]*(?:[#;][^\n]*)?\r?\n?")
 _INI = re.compile(r"(?P<key>[^\s#;\[=:][^=:\n]*?)[ \t]*(?P<sign>[=:])[ \t]*(?P<value>[^\r\n]*?)[ \t]*(?=\r?\n|\Z)")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from cleanslate.configtext.values import EditRefused, Path, index_of, show_path
+from cleanslate.dataclass import dataclass
 
 
 @dataclass

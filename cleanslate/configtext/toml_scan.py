@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 
 from cleanslate.configtext.spans import Child, Span
 from cleanslate.configtext.values import MISSING, EditRefused, Path, lookup, show_path
+from cleanslate.dataclass import dataclass
 
 _BLANK = re.compile(r"[ \t]*")
 _GAP = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")

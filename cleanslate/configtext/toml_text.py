@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from cleanslate.configtext.spans import Span, add_child, cut_child, line_end, line_start, newline_of, reach, walk
 from cleanslate.configtext.toml_scan import Scan, Table, scan
 from cleanslate.configtext.values import MISSING, EditRefused, Path, lookup, show_path
+from cleanslate.dataclass import dataclass
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 

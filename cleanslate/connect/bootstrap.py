@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from dataclasses import dataclass
 
 from cleanslate.connect.target import Address, Become
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import NoPython, TargetError, Unreachable
 
 # Only characters that mean nothing inside the double quotes of sh: no quotes, dollars, backslashes or backquotes.

@@ -11,7 +11,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,6 +19,7 @@ from cleanslate.connect.bundle import MAGIC, closure, parcel
 from cleanslate.connect.frames import Source, frame, take_frame
 from cleanslate.connect.pending import Pending
 from cleanslate.connect.stream import Link, Stream
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import CallFailed, DeadlinePassed, Interrupted, OutcomeUnknown, TargetError, Unreachable
 from cleanslate.model import Answer
 

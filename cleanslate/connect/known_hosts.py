@@ -13,8 +13,9 @@ import fnmatch
 import hashlib
 import hmac
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from cleanslate.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import CallFailed, LeaseHeld
 
 LEASE_KINDS = ("held", "robbed")

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from cleanslate.connect.known_hosts import marked
 from cleanslate.connect.ssh_config import config_text
 from cleanslate.connect.target import Address
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError
 
 # The library takes quotes off a value that is all quoted; with a word after it they stay, and say where the name ends.

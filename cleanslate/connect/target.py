@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
+from cleanslate.dataclass import dataclass
 from cleanslate.model import Answer
 
 if TYPE_CHECKING:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import Origin, Problems, suggest
 from cleanslate.inventory.names import NameMistake, expand_hosts
 from cleanslate.inventory.tree import ancestors, set_depths

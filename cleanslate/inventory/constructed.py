@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import Origin, RenderError
 from cleanslate.inventory.assembly import assign
 from cleanslate.inventory.layers import host_layers, place_of, source_layers

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import Origin, RenderError, suggest
 from cleanslate.inventory.names import MOST_HOSTS_IN_A_RANGE
 from cleanslate.inventory.plugins import PluginContext, check_options

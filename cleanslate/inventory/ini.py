@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import Origin, suggest
 from cleanslate.inventory.assembly import Assembly, assign
 from cleanslate.inventory.literals import literal

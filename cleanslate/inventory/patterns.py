@@ -5,9 +5,9 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError, Origin, Problems
 from cleanslate.inventory.names import LOCALHOSTS, is_one_host
 from cleanslate.inventory.tree import members

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import suggest
 from cleanslate.inventory.assembly import Assembly
 from cleanslate.model import SourceMap

@@ -8,9 +8,10 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError
 
 _MOST = 50_000_000  # bytes of one answer

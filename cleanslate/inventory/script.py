@@ -6,10 +6,11 @@ import json
 import os
 import shlex
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError, Origin
 from cleanslate.inventory.assembly import Assembly
 from cleanslate.model import Host, SourceList, SourceMap, SourceText

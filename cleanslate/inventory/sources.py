@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError, Origin
 from cleanslate.inventory.assembly import Assembly
 from cleanslate.inventory.hostlist import read_host_list

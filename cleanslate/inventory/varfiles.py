@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError, Origin, Problem
 from cleanslate.model import Inventory, SourceMap
 from cleanslate.yamlfile import Decrypt, load_yaml, shown_path

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from cleanslate.dataclass import dataclass
 
 _SPECIAL = re.compile(r"['\"\\#]")
 _RUN = re.compile(r"[^ \t\r\n'\"\\#]+")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import Origin, suggest
 from cleanslate.inventory.assembly import Assembly
 from cleanslate.model import SourceMap

@@ -7,11 +7,11 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import suggest
 
 _CORE = ("ansible.builtin", "ansible.legacy")

@@ -11,10 +11,10 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import StepFailed
 from cleanslate.modules.find import Module
 

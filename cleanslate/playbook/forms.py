@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import Origin
 from cleanslate.model import SourceMap, SourceText
 from cleanslate.playbook import explain

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import Origin, Problems
 from cleanslate.model import SourceMap
 from cleanslate.playbook.values import did_you_mean, is_name, name_refusal, shown, templated

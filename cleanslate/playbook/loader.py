@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import CleanslateError, InputError, Origin, Problems
 from cleanslate.model import Keywords, Play, Role, SourceMap, SourceText
 from cleanslate.yamlfile import Decrypt, load_yaml, shown_path

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import Origin
 from cleanslate.model import Keywords, Node, Play, SourceList, SourceMap
 from cleanslate.playbook.entries import read_entries

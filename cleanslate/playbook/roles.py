@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import Origin
 from cleanslate.model import Keywords, Node, Role, SourceMap, SourceText, Step
 from cleanslate.playbook.entries import read_entries

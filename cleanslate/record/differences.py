@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
+
+from cleanslate.dataclass import dataclass
 
 MISSING = "(not there)"
 """What stands for a value that only the other run has."""

@@ -6,9 +6,9 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError
 
 _SECONDS = 30

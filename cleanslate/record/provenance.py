@@ -8,11 +8,11 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import cleanslate
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError
 from cleanslate.model import Inventory, Playbook, SourceText
 from cleanslate.record.files import FilesUsed, as_text

@@ -6,11 +6,11 @@ import fnmatch
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError, suggest
 from cleanslate.model import Event
 from cleanslate.record.outputs import put_back

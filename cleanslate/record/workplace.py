@@ -8,10 +8,11 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError
 from cleanslate.record.files import as_bytes, digest_of
 from cleanslate.record.git import has_commit, read_checkout, run_git

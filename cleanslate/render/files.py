@@ -7,11 +7,12 @@ import functools
 import os
 import pwd
 import re
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import Origin, RenderError, suggest
 from cleanslate.model import SourceText, origin_of
 from cleanslate.render.frames import Frame

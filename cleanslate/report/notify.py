@@ -6,10 +6,11 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+from cleanslate.dataclass import dataclass
 
 if TYPE_CHECKING:
     from cleanslate.report.story import RunStory

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.model import Event
 
 BAD = ("failed", "unreachable")

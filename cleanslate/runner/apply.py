@@ -6,10 +6,11 @@ import contextlib
 import os
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from cleanslate.connect.target import Target
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import (
     CallFailed,
     CleanslateError,

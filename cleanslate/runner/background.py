@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import CallFailed, CleanslateError, DeadlinePassed, Unreachable
 from cleanslate.model import Answer, Result, Status
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cleanslate.connect.lease import Ticket, Where
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import CleanslateError, InputError, LeaseHeld, NoPython, TargetError, Unreachable
 from cleanslate.model import Keywords, Play, Role, Step, walk
 from cleanslate.render import is_template

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import CleanslateError, Interrupted, LeaseHeld, Origin, StepFailed
 from cleanslate.model import Result, Status
 from cleanslate.steps.behaviour import Flow

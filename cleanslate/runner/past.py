@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from cleanslate.dataclass import dataclass
 from cleanslate.model import Event, Play, Playbook, Role, Step, walk
 from cleanslate.runner.bus import plain
 from cleanslate.steps.registry import step_names, step_type

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from cleanslate.dataclass import dataclass
 from cleanslate.model import Block, Node, Result, Role, Status, Step
 from cleanslate.runner.bus import plain
 from cleanslate.runner.outcome import Asked, Done, lost_lease

@@ -7,9 +7,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError, LeaseHeld, RenderError
 from cleanslate.model import Inventory, Play, Playbook, Role
 from cleanslate.redaction import Secrets

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.model import Play, Role
 
 Layers = list[Mapping[str, Any]]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.model import Host, Result, Status
 from cleanslate.steps.behaviour import SetFacts
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from cleanslate.dataclass import dataclass
 from cleanslate.model import Result, Status
 from cleanslate.runner.outcome import Done
 from cleanslate.runner.program import HostEnded, HostFailed, HostProgram, Walk, Work

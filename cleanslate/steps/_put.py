@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import StepFailed
 from cleanslate.model import Answer, Diff
 from cleanslate.steps import _sources

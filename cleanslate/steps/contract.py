@@ -26,12 +26,13 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import ModuleType
 from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
+from cleanslate.dataclass import dataclass
 from cleanslate.steps.behaviour import (
     AddHost,
     Behaviour,

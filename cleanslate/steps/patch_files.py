@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import CallFailed, StepFailed
 from cleanslate.model import Answer, Diff
 from cleanslate.steps._patches import Hunk, PatchRefused, Replacement, parse_diff, patched

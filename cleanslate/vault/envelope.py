@@ -10,8 +10,8 @@ import binascii
 import hashlib
 import hmac
 import os
-from dataclasses import dataclass
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError
 
 HEADER = "$ANSIBLE_VAULT"

@@ -6,9 +6,10 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError, suggest
 from cleanslate.model import origin_of
 from cleanslate.vault.envelope import DEFAULT_ID, Envelope, parse_envelope, seal, unseal

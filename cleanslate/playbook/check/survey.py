@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.errors import Origin, Problems
 from cleanslate.model import Block, Node, Play, Role, SourceMap, Step
 from cleanslate.playbook.entries import read_entries

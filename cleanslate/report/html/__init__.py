@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from cleanslate.dataclass import dataclass
 from cleanslate.report.html.charts import gpu_memory, start_up, timeline
 from cleanslate.report.html.details import failures, host, steps
 from cleanslate.report.html.markup import Html, chip, seconds, tag, text

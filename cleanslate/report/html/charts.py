@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from cleanslate.dataclass import dataclass
 from cleanslate.report.html.markup import Html, chip, gib, join, seconds, tag
 from cleanslate.report.story import GpuMachine, Reading, RunStory
 
