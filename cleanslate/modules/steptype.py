@@ -7,15 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from pydantic import ConfigDict
-
 from cleanslate.model import Answer
 from cleanslate.modules import packaging
 from cleanslate.modules.documents import documentation, examples, mentioned, options_of
 from cleanslate.modules.find import Module
 from cleanslate.modules.groups import groups_of
 from cleanslate.modules.results import declined, outcome_of
-from cleanslate.steps.contract import Behaviour, Change, Option, StepArguments, StepContext, StepType, as_flag
+from cleanslate.steps.contract import (
+    Behaviour,
+    Change,
+    ConfigDict,
+    Option,
+    StepArguments,
+    StepContext,
+    StepType,
+    as_flag,
+)
 
 _BOTH = {"changed": "whether it changed something", "msg": "what it says"}
 

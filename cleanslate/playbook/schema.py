@@ -78,7 +78,7 @@ def _entry() -> dict[str, Any]:
 
 def _arguments(name: str) -> dict[str, Any]:
     """A step type's arguments; each may be a template instead."""
-    from cleanslate.steps.contract import with_descriptions
+    from cleanslate.steps.contract import takes_any, with_descriptions
 
     found = registry.step_type(name)
     made = with_descriptions(found.arguments).model_json_schema(by_alias=False)
@@ -88,9 +88,8 @@ def _arguments(name: str) -> dict[str, Any]:
         schema = made["properties"][field]
         said = {key: schema[key] for key in ("description", "default") if key in schema}
         properties[word] = {**said, "anyOf": [schema, {"type": "string"}]}
-    open_ended = found.arguments.model_config.get("extra") == "allow"
     schema = _object(properties, description=found.summary)
-    schema["additionalProperties"] = open_ended
+    schema["additionalProperties"] = takes_any(found.arguments)
     if inner:
         schema["$defs"] = inner
     moved: dict[str, Any] = _moved(schema, f"#/definitions/step.{name}/$defs/")

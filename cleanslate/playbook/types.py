@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cleanslate.playbook.values import did_you_mean
 from cleanslate.steps import registry
@@ -78,21 +78,11 @@ def spellings(step_type: StepType) -> dict[str, str]:
 
 
 @cache
-def _model_spellings(model: type[StepArguments]) -> dict[str, str]:
-    """Every way to write a model's fields -> the field; a field's name, alias and validation aliases all count."""
+def _model_spellings(arguments: type[StepArguments]) -> dict[str, str]:
+    from cleanslate.steps.contract import known_fields
+
     found: dict[str, str] = {}
-    by_name = bool(model.model_config.get("populate_by_name") or model.model_config.get("validate_by_name"))
-    for field, info in model.model_fields.items():
-        aliases = [*_choices(info.alias), *_choices(info.validation_alias)]
-        # `validate_` is only how `validate` is spelt in Python, where models have a method of that name.
-        if not aliases or (by_name and not field.endswith("_")):
-            found.setdefault(field, field)
-        for alias in aliases:
-            found.setdefault(alias, field)
+    for name, field in known_fields(arguments).items():
+        for word in field.words:
+            found.setdefault(word, name)
     return found
-
-
-def _choices(alias: Any) -> Iterable[str]:
-    if isinstance(alias, str):
-        return (alias,)
-    return tuple(choice for choice in getattr(alias, "choices", ()) if isinstance(choice, str))

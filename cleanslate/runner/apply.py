@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from cleanslate.connect.target import Target
 from cleanslate.dataclass import dataclass
@@ -24,9 +24,7 @@ from cleanslate.errors import (
 from cleanslate.errors import Unreachable as UnreachableError
 from cleanslate.model import Answer, Diff, Result, Status
 from cleanslate.steps.behaviour import Change, Flow, Outcome, SetFacts, StepContext
-
-if TYPE_CHECKING:
-    from cleanslate.steps.contract import StepArguments, StepType
+from cleanslate.steps.contract import StepArguments, StepType, WrongArguments, accept
 
 _LOSSES = 3  # connections that are lost during one step before it gives up
 _RACES = 20  # as many hosts may edit one file at once before the last of them gives up
@@ -44,12 +42,10 @@ class Applied:
 
 def validate(step_type: StepType, values: Mapping[str, Any]) -> StepArguments:
     """Give the frozen arguments for rendered values; InputError names every wrong one."""
-    from pydantic import ValidationError
-
     try:
-        return step_type.arguments.model_validate(dict(values))
-    except ValidationError as error:
-        problems = [_sentence(step_type.name, detail) for detail in error.errors()]
+        return accept(step_type.arguments, values)
+    except WrongArguments as error:
+        problems = [_sentence(step_type.name, detail) for detail in error.details]
         raise InputError("; ".join(problems)) from None
 
 

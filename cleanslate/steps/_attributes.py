@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import AliasChoices, Field
-
 from cleanslate.model import Diff
-from cleanslate.steps.contract import Flag, Mode, StepArguments, Text
+from cleanslate.steps.contract import AliasChoices, Field, Flag, Mode, StepArguments, Text
 
 _NAMES = ("mode", "owner", "group", "attributes", "seuser", "serole", "setype", "selevel")
 

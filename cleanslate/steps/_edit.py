@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
-from pydantic import AliasChoices, Field
-
 from cleanslate.errors import StepFailed
 from cleanslate.model import Answer
 from cleanslate.steps._attributes import FileAttributes, attribute_diff
 from cleanslate.steps._text import content_diff
-from cleanslate.steps.contract import Change, Flag, Outcome, PathText, StepContext, Text
+from cleanslate.steps.contract import AliasChoices, Change, Field, Flag, Outcome, PathText, StepContext, Text
 
 _LARGEST = 256 << 20
 _ATTRIBUTES = "ownership, perms or SE linux context changed"

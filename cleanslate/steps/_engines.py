@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator
-
 from cleanslate.errors import suggest
-from cleanslate.steps.contract import Text
+from cleanslate.steps.contract import AfterValidator, Text
 
 ENGINES = ("sglang", "vllm", "llama.cpp", "tgi", "triton", "ollama", "transformers", "http")
 PHASES = (

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Field
-
-from cleanslate.steps.contract import AddHost, Behaviour, Outcome, StepArguments, StepContext, StepType, Text
+from cleanslate.steps.contract import (
+    AddHost,
+    BeforeValidator,
+    Behaviour,
+    ConfigDict,
+    Field,
+    Outcome,
+    StepArguments,
+    StepContext,
+    StepType,
+    Text,
+)
 
 
 def _groups(value: Any) -> Any:

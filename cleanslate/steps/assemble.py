@@ -6,13 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pydantic import Field
-
 from cleanslate.errors import StepFailed
 from cleanslate.steps import _put, _sources
 from cleanslate.steps._attributes import FILE_RETURNS, FileAttributes
 from cleanslate.steps._text import md5
-from cleanslate.steps.contract import Behaviour, Flag, Outcome, PathText, StepContext, StepType, Text
+from cleanslate.steps.contract import Behaviour, Field, Flag, Outcome, PathText, StepContext, StepType, Text
 
 
 class Arguments(FileAttributes):

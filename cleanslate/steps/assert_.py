@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
-
-from cleanslate.steps.contract import Behaviour, Flag, Outcome, StepArguments, StepContext, StepType
+from cleanslate.steps.contract import (
+    BeforeValidator,
+    Behaviour,
+    Field,
+    Flag,
+    Outcome,
+    StepArguments,
+    StepContext,
+    StepType,
+)
 
 
 def _listed(value: Any) -> Any:

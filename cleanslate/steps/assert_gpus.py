@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
-
 from cleanslate.errors import GpuWedged, StepFailed
 from cleanslate.steps.contract import (
+    BeforeValidator,
     Behaviour,
     Change,
+    Field,
     Outcome,
     Seconds,
     StepArguments,

@@ -6,10 +6,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import Field, field_validator
-
 from cleanslate.errors import StepFailed
-from cleanslate.steps.contract import Behaviour, Change, Outcome, PathText, StepArguments, StepContext, StepType, Text
+from cleanslate.steps.contract import (
+    Behaviour,
+    Change,
+    Field,
+    Outcome,
+    PathText,
+    StepArguments,
+    StepContext,
+    StepType,
+    Text,
+    field_validator,
+)
 
 RESERVED = ("last", "first")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")

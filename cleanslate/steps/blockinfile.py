@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from pydantic import AliasChoices, Field
-
 from cleanslate.errors import StepFailed
 from cleanslate.steps._edit import EditArguments, edit, missing, pattern_error
-from cleanslate.steps.contract import Behaviour, Flag, StepContext, StepType, Text
+from cleanslate.steps.contract import AliasChoices, Behaviour, Field, Flag, StepContext, StepType, Text
 
 
 class Arguments(EditArguments):

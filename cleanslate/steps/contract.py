@@ -24,15 +24,12 @@ the console, or the playbook's files beyond `context.find_file`.
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from types import ModuleType
-from typing import Annotated, Any, cast
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from cleanslate.dataclass import dataclass
+from cleanslate.steps._arguments import WrongArguments, accept, known_fields, takes_any
 from cleanslate.steps.behaviour import (
     AddHost,
     Behaviour,
@@ -48,25 +45,45 @@ from cleanslate.steps.behaviour import (
 from cleanslate.steps.spellings import as_flag, as_mode, as_text, as_words, seconds
 
 __all__ = [
-    "AddHost", "Behaviour", "Change", "Flag", "Flow", "IncludeRole", "IncludeTasks", "Meta", "Mode", "Option",
-    "Outcome", "PathText", "Seconds", "SetFacts", "StepArguments", "StepContext", "StepType", "Text", "Words",
-    "as_flag", "seconds", "with_descriptions",
+    "AddHost", "AfterValidator", "AliasChoices", "BeforeValidator", "Behaviour", "Change", "ConfigDict", "Field",
+    "Flag", "Flow", "IncludeRole", "IncludeTasks", "Meta", "Mode", "Option", "Outcome", "PathText", "Seconds",
+    "SetFacts", "StepArguments", "StepContext", "StepType", "Text", "Words", "WrongArguments", "accept", "as_flag",
+    "field_validator", "known_fields", "model_validator", "seconds", "takes_any",
+    "with_descriptions",
 ]  # fmt: skip
-
-# Before it builds a model, pydantic reads the metadata of every installed distribution to find plugins: 20 ms for none.
-_no_plugins = ModuleType("pydantic.plugin._loader")
-_no_plugins.get_plugins = lambda: ()  # type: ignore[attr-defined]  # a module's names are not declared
-sys.modules.setdefault(_no_plugins.__name__, _no_plugins)
 
 # --------------------------------------------------------------------------- arguments
 
+if TYPE_CHECKING:
+    from pydantic import (
+        AfterValidator,
+        AliasChoices,
+        BaseModel,
+        BeforeValidator,
+        ConfigDict,
+        Field,
+        field_validator,
+        model_validator,
+    )
 
-class StepArguments(BaseModel):
-    """The arguments of a step type, after rendering. Unknown keys are refused; every field has a docstring."""
+    class StepArguments(BaseModel):
+        """The arguments of a step type, after rendering. Unknown keys are refused; every field has a docstring."""
 
-    # The model is built when it is first used, and its docstrings are read when somebody asks (`with_descriptions`):
-    # most runs use few step types, and none of their documentation.
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
+        model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
+
+else:
+    # The same names without pydantic, which is imported once there is something to do for it.
+    from cleanslate.steps._arguments import StepArguments
+    from cleanslate.steps._later import (
+        AfterValidator,
+        AliasChoices,
+        BeforeValidator,
+        Field,
+        field_validator,
+        model_validator,
+    )
+
+    ConfigDict = dict
 
 
 def with_descriptions(arguments: type[StepArguments]) -> type[StepArguments]:

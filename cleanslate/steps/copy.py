@@ -7,14 +7,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, field_validator
-
 from cleanslate.errors import StepFailed
 from cleanslate.model import Answer, Diff
 from cleanslate.steps import _put, _put_folder, _sources
 from cleanslate.steps._attributes import FILE_RETURNS, FileAttributes, attribute_diff, file_fields
 from cleanslate.steps._text import SHOWN, content_diff
-from cleanslate.steps.contract import Behaviour, Change, Flag, Mode, Outcome, PathText, StepContext, StepType, Text
+from cleanslate.steps.contract import (
+    Behaviour,
+    Change,
+    Field,
+    Flag,
+    Mode,
+    Outcome,
+    PathText,
+    StepContext,
+    StepType,
+    Text,
+    field_validator,
+)
 
 
 class Arguments(FileAttributes):

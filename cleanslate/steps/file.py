@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from pydantic import AliasChoices, Field
-
 from cleanslate.errors import StepFailed
 from cleanslate.model import Answer, Diff
 from cleanslate.steps import _times
 from cleanslate.steps._attributes import FILE_RETURNS, FileAttributes, attribute_diff, file_fields
-from cleanslate.steps.contract import Behaviour, Change, Flag, Outcome, PathText, StepContext, StepType, Text
+from cleanslate.steps.contract import (
+    AliasChoices,
+    Behaviour,
+    Change,
+    Field,
+    Flag,
+    Outcome,
+    PathText,
+    StepContext,
+    StepType,
+    Text,
+)
 
 
 class Arguments(FileAttributes):

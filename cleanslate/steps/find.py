@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from pydantic import AliasChoices, Field
-
 from cleanslate.errors import StepFailed
 from cleanslate.steps.contract import (
+    AliasChoices,
     Behaviour,
+    Field,
     Flag,
     Mode,
     Outcome,

@@ -8,14 +8,14 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from pydantic import AliasChoices, Field
-
 from cleanslate.errors import CallFailed, StepFailed
 from cleanslate.model import Answer
 from cleanslate.steps._attributes import FILE_RETURNS, FileAttributes, attribute_diff, file_fields
 from cleanslate.steps.contract import (
+    AliasChoices,
     Behaviour,
     Change,
+    Field,
     Flag,
     Outcome,
     PathText,

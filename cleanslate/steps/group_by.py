@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
-
-from cleanslate.steps.contract import AddHost, Behaviour, Outcome, StepArguments, StepContext, StepType, Text
+from cleanslate.steps.contract import (
+    AddHost,
+    BeforeValidator,
+    Behaviour,
+    Outcome,
+    StepArguments,
+    StepContext,
+    StepType,
+    Text,
+)
 
 
 def _listed(value: Any) -> Any:

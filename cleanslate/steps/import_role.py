@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from cleanslate.steps.contract import (
     Behaviour,
+    Field,
     Flag,
     IncludeRole,
     Outcome,

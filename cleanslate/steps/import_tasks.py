@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
-from cleanslate.steps.contract import Behaviour, IncludeTasks, Outcome, StepArguments, StepContext, StepType, Text
+from cleanslate.steps.contract import (
+    Behaviour,
+    Field,
+    IncludeTasks,
+    Outcome,
+    StepArguments,
+    StepContext,
+    StepType,
+    Text,
+)
 
 
 class Arguments(StepArguments):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
-
 from cleanslate.steps.contract import (
     Behaviour,
+    Field,
     Flag,
     IncludeRole,
     Outcome,

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
-
-from cleanslate.steps.contract import Behaviour, IncludeTasks, Outcome, StepArguments, StepContext, StepType, Text
+from cleanslate.steps.contract import (
+    Behaviour,
+    Field,
+    IncludeTasks,
+    Outcome,
+    StepArguments,
+    StepContext,
+    StepType,
+    Text,
+)
 
 
 class Arguments(StepArguments):

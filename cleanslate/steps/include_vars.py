@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
-
 from cleanslate.errors import StepFailed
 from cleanslate.steps.contract import (
+    BeforeValidator,
     Behaviour,
+    Field,
     Flag,
     Outcome,
     SetFacts,

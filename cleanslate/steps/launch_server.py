@@ -7,14 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
-
 from cleanslate.errors import CallFailed, StepFailed, TargetError, suggest
 from cleanslate.model import Answer, Diff
 from cleanslate.steps._engines import Engine, misnamed
 from cleanslate.steps.contract import (
     Behaviour,
     Change,
+    Field,
     Flag,
     Outcome,
     PathText,
@@ -23,6 +22,8 @@ from cleanslate.steps.contract import (
     StepContext,
     StepType,
     Text,
+    field_validator,
+    model_validator,
 )
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")

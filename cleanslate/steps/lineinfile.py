@@ -6,11 +6,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import AliasChoices, Field
-
 from cleanslate.errors import StepFailed
 from cleanslate.steps._edit import EditArguments, edit, missing, pattern_error
-from cleanslate.steps.contract import Behaviour, Flag, Outcome, StepContext, StepType, Text
+from cleanslate.steps.contract import AliasChoices, Behaviour, Field, Flag, Outcome, StepContext, StepType, Text
 
 
 class Arguments(EditArguments):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
-from cleanslate.steps.contract import Behaviour, Meta, Outcome, StepArguments, StepContext, StepType
+from cleanslate.steps.contract import Behaviour, Field, Meta, Outcome, StepArguments, StepContext, StepType
 
 Action = Literal[
     "flush_handlers",

@@ -6,8 +6,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import Field, model_validator
-
 from cleanslate.configtext import (
     FORMATS,
     MISSING,
@@ -27,6 +25,7 @@ from cleanslate.model import Answer, Diff
 from cleanslate.steps.contract import (
     Behaviour,
     Change,
+    Field,
     Flag,
     Outcome,
     PathText,
@@ -35,6 +34,7 @@ from cleanslate.steps.contract import (
     StepType,
     Text,
     Words,
+    model_validator,
 )
 
 _FIXES = {

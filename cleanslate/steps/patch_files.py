@@ -6,13 +6,23 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
-
 from cleanslate.dataclass import dataclass
 from cleanslate.errors import CallFailed, StepFailed
 from cleanslate.model import Answer, Diff
 from cleanslate.steps._patches import Hunk, PatchRefused, Replacement, parse_diff, patched
-from cleanslate.steps.contract import Behaviour, Change, Outcome, PathText, StepArguments, StepContext, StepType, Text
+from cleanslate.steps.contract import (
+    Behaviour,
+    Change,
+    Field,
+    Outcome,
+    PathText,
+    StepArguments,
+    StepContext,
+    StepType,
+    Text,
+    field_validator,
+    model_validator,
+)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 

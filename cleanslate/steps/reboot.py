@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from pydantic import Field
-
 from cleanslate.errors import OutcomeUnknown, StepFailed, TargetError
 from cleanslate.steps.contract import (
     Behaviour,
     Change,
+    Field,
     Outcome,
     Seconds,
     StepArguments,

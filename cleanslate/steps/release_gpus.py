@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
-
 from cleanslate.errors import GpuWedged, StepFailed
 from cleanslate.model import Answer, Diff
 from cleanslate.steps.contract import (
     Behaviour,
     Change,
+    Field,
     Flag,
     Outcome,
     Seconds,
@@ -20,6 +19,7 @@ from cleanslate.steps.contract import (
     StepType,
     Text,
     Words,
+    model_validator,
 )
 
 _READ_SECONDS = 120.0

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import AliasChoices, Field
-
 from cleanslate.steps import systemd
-from cleanslate.steps.contract import Behaviour, Flag, StepArguments, StepContext, StepType, Text
+from cleanslate.steps.contract import AliasChoices, Behaviour, Field, Flag, StepArguments, StepContext, StepType, Text
 
 
 class Arguments(StepArguments):

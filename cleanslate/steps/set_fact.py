@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from pydantic import ConfigDict
-
 from cleanslate.errors import StepFailed
-from cleanslate.steps.contract import Behaviour, Flag, Outcome, SetFacts, StepArguments, StepContext, StepType
+from cleanslate.steps.contract import (
+    Behaviour,
+    ConfigDict,
+    Flag,
+    Outcome,
+    SetFacts,
+    StepArguments,
+    StepContext,
+    StepType,
+)
 
 
 class Arguments(StepArguments):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
-from cleanslate.steps.contract import Behaviour, Change, Outcome, Seconds, StepArguments, StepContext, StepType
+from cleanslate.steps.contract import Behaviour, Change, Field, Outcome, Seconds, StepArguments, StepContext, StepType
 
 
 class Arguments(StepArguments):

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import base64
 
-from pydantic import AliasChoices, Field
-
-from cleanslate.steps.contract import Behaviour, Outcome, PathText, StepArguments, StepContext, StepType
+from cleanslate.steps.contract import (
+    AliasChoices,
+    Behaviour,
+    Field,
+    Outcome,
+    PathText,
+    StepArguments,
+    StepContext,
+    StepType,
+)
 
 
 class Arguments(StepArguments):

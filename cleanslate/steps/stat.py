@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import AliasChoices, Field
-
-from cleanslate.steps.contract import Behaviour, Flag, Outcome, PathText, StepArguments, StepContext, StepType
+from cleanslate.steps.contract import (
+    AliasChoices,
+    Behaviour,
+    Field,
+    Flag,
+    Outcome,
+    PathText,
+    StepArguments,
+    StepContext,
+    StepType,
+)
 
 Algorithm = Literal["md5", "sha1", "sha224", "sha256", "sha384", "sha512"]
 

@@ -6,13 +6,12 @@ import json
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
-from pydantic import Field
-
 from cleanslate.errors import GpuWedged, StepFailed, TargetError
 from cleanslate.model import Answer, Diff
 from cleanslate.steps.contract import (
     Behaviour,
     Change,
+    Field,
     Flag,
     Outcome,
     PathText,

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, Literal
 
-from pydantic import AliasChoices, Field
-
 from cleanslate.errors import CallFailed, StepFailed
 from cleanslate.model import Answer
 from cleanslate.steps._attributes import attribute_diff
-from cleanslate.steps.contract import Behaviour, Change, Flag, Outcome, StepArguments, StepContext, StepType, Text
+from cleanslate.steps.contract import (
+    AliasChoices,
+    Behaviour,
+    Change,
+    Field,
+    Flag,
+    Outcome,
+    StepArguments,
+    StepContext,
+    StepType,
+    Text,
+)
 
 _RUNNING = ("active", "activating")
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
-
 from cleanslate.errors import StepFailed
 from cleanslate.steps import _put, _sources
 from cleanslate.steps._attributes import FILE_RETURNS, FileAttributes
-from cleanslate.steps.contract import Behaviour, Flag, PathText, StepContext, StepType, Text
+from cleanslate.steps.contract import Behaviour, Field, Flag, PathText, StepContext, StepType, Text
 
 _NEWLINES = {"\\n": "\n", "\\r": "\r", "\\r\\n": "\r\n", "\n": "\n", "\r": "\r", "\r\n": "\r\n"}
 _OPTIONS = (

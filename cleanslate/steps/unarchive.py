@@ -6,13 +6,22 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
-
 from cleanslate.errors import CallFailed, StepFailed
 from cleanslate.model import Answer, Diff
 from cleanslate.steps import _sources
 from cleanslate.steps._attributes import FILE_RETURNS, FileAttributes, file_fields
-from cleanslate.steps.contract import Behaviour, Change, Flag, Outcome, PathText, StepContext, StepType, Text, Words
+from cleanslate.steps.contract import (
+    Behaviour,
+    Change,
+    Field,
+    Flag,
+    Outcome,
+    PathText,
+    StepContext,
+    StepType,
+    Text,
+    Words,
+)
 
 _COMPARED = 16 << 20
 """A larger archive of the controller is sent once, and compared where it arrives."""

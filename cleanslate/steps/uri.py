@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urljoin
 
-from pydantic import AliasChoices, BeforeValidator, Field
-
 from cleanslate.errors import StepFailed
 from cleanslate.model import Answer
 from cleanslate.steps import _bodies, _put
 from cleanslate.steps._attributes import FILE_RETURNS, FileAttributes
 from cleanslate.steps.contract import (
+    AliasChoices,
+    BeforeValidator,
     Behaviour,
     Change,
+    Field,
     Flag,
     Outcome,
     PathText,

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import Field
-
 from cleanslate.errors import CallFailed, StepFailed
 from cleanslate.steps._engines import LOAD, Engine, misnamed
-from cleanslate.steps.contract import Behaviour, Outcome, Seconds, StepArguments, StepContext, StepType, Text
+from cleanslate.steps.contract import Behaviour, Field, Outcome, Seconds, StepArguments, StepContext, StepType, Text
 
 
 class Arguments(StepArguments):

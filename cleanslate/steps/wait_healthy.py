@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
-from pydantic import Field, field_validator
-
 from cleanslate.errors import CallFailed, StepFailed, TargetError, suggest
 from cleanslate.model import Answer
 from cleanslate.steps._engines import PHASES, STATIC, Engine, misnamed
 from cleanslate.steps.contract import (
     Behaviour,
     Change,
+    Field,
     Outcome,
     PathText,
     Seconds,
@@ -21,6 +20,7 @@ from cleanslate.steps.contract import (
     StepType,
     Text,
     as_flag,
+    field_validator,
 )
 
 _SAVED = ("died", "fatal", "worker", "silent", "mute", "foreign", "timeout")

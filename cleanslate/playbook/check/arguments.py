@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cleanslate.errors import Origin, Problems
 from cleanslate.model import SourceMap, Step
@@ -15,9 +15,7 @@ from cleanslate.playbook.keywords import STEP
 from cleanslate.playbook.types import spellings, step_name
 from cleanslate.playbook.values import nearest, templated
 from cleanslate.steps import registry
-
-if TYPE_CHECKING:
-    from cleanslate.steps.contract import StepType
+from cleanslate.steps.contract import StepType, WrongArguments, accept, known_fields, takes_any
 
 _OMIT = re.compile(r"\bomit\b")
 
@@ -53,7 +51,7 @@ class _Check:
     # ------------------------------------------------------------------ names
 
     def names(self) -> None:
-        open_ended = self.type.arguments.model_config.get("extra") == "allow" and self.type.options is None
+        open_ended = takes_any(self.type.arguments) and self.type.options is None
         for key in self.args:
             field = self.known.get(key) if isinstance(key, str) else None
             if field is None:
@@ -86,7 +84,7 @@ class _Check:
     # ------------------------------------------------------------------ presence
 
     def required(self, elsewhere: set[str]) -> None:
-        needed = [field for field, info in self.type.arguments.model_fields.items() if info.is_required()]
+        needed = [field for field, known in known_fields(self.type.arguments).items() if known.required]
         needed += [name for name, option in (self.type.options or {}).items() if option.required]
         for field in needed:
             if field not in self.given and field not in elsewhere:
@@ -123,8 +121,6 @@ class _Check:
     # ------------------------------------------------------------------ values
 
     def values(self) -> None:
-        from pydantic import ValidationError
-
         from cleanslate.render import is_template
 
         literal = {
@@ -134,9 +130,9 @@ class _Check:
         }
         whole = len(literal) == len(self.given) and ALL_ARGUMENTS not in self.args
         try:
-            self.type.arguments.model_validate(_by_alias(self.type, literal, self.given))
-        except ValidationError as error:
-            self.refused(error.errors(include_url=False), whole=whole)
+            accept(self.type.arguments, _by_alias(self.type, literal, self.given))
+        except WrongArguments as error:
+            self.refused(error.details, whole=whole)
         if self.type.check is not None:
             for name, what, fix in self.type.check(literal):
                 key = self.given.get(name, name)
