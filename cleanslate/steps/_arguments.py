@@ -18,11 +18,12 @@ from typing import Any, TypeVar
 
 from cleanslate.dataclass import dataclass
 from cleanslate.steps._later import Check, Field
-from cleanslate.steps._taking import MODEL, Unsure, fields_of, taken
+from cleanslate.steps._taking import MODEL, Unsure, fields_of, taken, takes_any
 
 _Some = TypeVar("_Some")
 _making = threading.RLock()
 _CONFIG = {"frozen": True, "extra": "forbid", "populate_by_name": True, "defer_build": True}
+_OWN = ("_given", "_extra")
 _OF_THE_CLASS = (MODEL, "__dict__", "__weakref__", "__classcell__")
 
 
@@ -75,12 +76,6 @@ def known_fields(arguments: Any) -> Mapping[str, KnownField]:  # a class; mypy t
     return found
 
 
-def takes_any(arguments: type[Any]) -> bool:
-    """Whether an argument class takes names that it has no field for."""
-    said = (vars(owner).get("model_config", {}).get("extra") for owner in arguments.__mro__)
-    return next((extra for extra in said if extra is not None), None) == "allow"
-
-
 def _choices(alias: Any) -> Iterable[str]:
     if isinstance(alias, str):
         return (alias,)
@@ -123,16 +118,16 @@ class StepArguments(metaclass=_Model):
         """The fields that were given."""
         return set(vars(self)["_given"])
 
+    @property
+    def model_extra(self) -> dict[str, Any] | None:
+        """What was given without a field for it; None where that is refused."""
+        return vars(self)["_extra"] if takes_any(type(self)) else None
+
     def model_dump(self, include: Collection[str] | None = None, exclude: Collection[str] = ()) -> dict[str, Any]:
         """The values by name, all of them or some."""
-        names = [name for name in vars(self) if name != "_given" and name not in exclude]
-        return {name: _dumped(vars(self)[name]) for name in names if include is None or name in include}
-
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("model_"):
-            raise AttributeError(f"{type(self).__qualname__} has no attribute {name!r}")
-        values = {field: value for field, value in vars(self).items() if field != "_given"}
-        return getattr(model_of(type(self)).model_construct(_fields_set=set(vars(self)["_given"]), **values), name)
+        values = {name: value for name, value in vars(self).items() if name not in _OWN} | vars(self)["_extra"]
+        names = [name for name in values if name not in exclude and (include is None or name in include)]
+        return {name: _dumped(values[name]) for name in names}
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__qualname__} is frozen: {name} cannot be set")
@@ -143,7 +138,7 @@ class StepArguments(metaclass=_Model):
     __hash__ = None  # type: ignore[assignment]  # values may be lists
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if name != "_given")
+        said = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if name not in _OWN)
         return f"{type(self).__qualname__}({said})"
 
 

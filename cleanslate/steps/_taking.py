@@ -6,6 +6,7 @@ import copy
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
+from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -14,6 +15,7 @@ from cleanslate.steps._later import AfterValidator, BeforeValidator, Check, Fiel
 
 MODEL = "_made"
 """Where a class keeps the pydantic model that was made of it."""
+_CONFIG = {"extra", "frozen", "populate_by_name", "defer_build"}
 _MISSING = object()
 _Take = Callable[[Any], Any]
 
@@ -92,9 +94,9 @@ def fields_of(arguments: Any) -> Mapping[str, _Known] | None:
     found: dict[str, _Known] = {}
     for owner in reversed(arguments.__mro__[:-1]):
         own = vars(owner)
-        if "model_config" in own or any(_pydantics(value) for name, value in own.items() if name != MODEL):
+        if set(own.get("model_config", {})) - _CONFIG or any(_pydantics(value) for name, value in own.items()):
             return None
-        for name, said in own.get("__annotations__", {}).items():
+        for name, said in get_annotations(owner).items():
             if name.startswith("_") or str(said).startswith("ClassVar"):
                 return None
             found[name] = _Known(name, owner, said, own.get(name, _MISSING))
@@ -110,7 +112,13 @@ def _pydantics(value: Any) -> bool:
     """Whether it is one of pydantic's own, or for it alone."""
     if isinstance(value, Check):
         return set(value.named) > {"mode"} or value.named.get("mode", "after") not in ("after", "before")
-    return type(value).__module__.partition(".")[0] == "pydantic"
+    return type(value).__module__.partition(".")[0] == "pydantic" and not isinstance(value, type)
+
+
+def takes_any(arguments: type[Any]) -> bool:
+    """Whether an argument class takes names that it has no field for."""
+    said = (vars(owner).get("model_config", {}).get("extra") for owner in arguments.__mro__)
+    return next((extra for extra in said if extra is not None), None) == "allow"
 
 
 @cache
@@ -137,10 +145,10 @@ def taken(arguments: Any, values: Mapping[str, Any]) -> Any:
             found[name] = field.take(left.pop(words[0]))
         else:
             found[name] = field.fresh()
-    if left:
+    if left and not (takes_any(arguments) and all(type(name) is str for name in left)):
         raise Unsure
     made = object.__new__(arguments)
-    vars(made).update(found, _given=given)
+    vars(made).update(found, _given=[*given, *left], _extra=left)
     for check in _checks_of(arguments):
         _tried(check.method, made)
     return made
