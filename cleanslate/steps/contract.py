@@ -29,7 +29,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from cleanslate.dataclass import dataclass
-from cleanslate.steps._arguments import WrongArguments, accept, known_fields, takes_any
+from cleanslate.steps._arguments import WrongArguments, accept, known_fields
+from cleanslate.steps._taking import takes_any
 from cleanslate.steps.behaviour import (
     AddHost,
     Behaviour,
