@@ -74,9 +74,18 @@ def ansible_root() -> Path | None:
 
 
 def core_modules() -> list[str]:
-    """The names of ansible-core's modules; none where it is not installed."""
+    """The names of ansible-core's modules; where that is not installed, as far as we know them."""
     root = ansible_root()
-    return sorted(file.stem for file in (root / "modules").glob("[a-z]*.py")) if root else []
+    return sorted(file.stem for file in (root / "modules").glob("[a-z]*.py")) if root else sorted(_KNOWN)
+
+
+def routed_names() -> list[str]:
+    """Short names of modules that have moved from ansible-core to collections; none where it is not installed."""
+    root = ansible_root()
+    if root is None:
+        return []
+    plugins = runtime(root / "config/ansible_builtin_runtime.yml").get("plugin_routing") or {}
+    return sorted(plugins.get("modules") or {})
 
 
 def bring() -> str:

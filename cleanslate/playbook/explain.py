@@ -106,11 +106,7 @@ def unknown_type(key: Any, entry: SourceMap) -> Said:
     places = all_words().get(key)
     if places or key in PLAY_WORDS:
         return f'"{key}" is a keyword of {places or "plays"}, not of steps', None
-    what, fix = unknown_name(key)
-    if fix is None:
-        near = did_you_mean(key, [*STEP, *STEP_WORDS, *BLOCK_PARTS])
-        return what, near or "inv steps lists all there are"
-    return what, fix
+    return unknown_name(key, [*STEP, *STEP_WORDS, *BLOCK_PARTS])
 
 
 def free_text(type_name: str, rest: str, has_pairs: bool) -> Said:

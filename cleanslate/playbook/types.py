@@ -42,9 +42,9 @@ def known_names() -> list[str]:
     return sorted({*registry.step_names(), *LANGUAGE_ARGUMENTS, *aliases})
 
 
-def unknown_name(word: str) -> tuple[str, str | None]:
-    """What to say about a step type that there is not, and what to do."""
-    from cleanslate.modules.find import ansible_root, bring, core_modules, plausible
+def unknown_name(word: str, also: Iterable[str] = ()) -> tuple[str, str]:
+    """What to say about a step type that there is not, and what to do; `also` are other words that may be meant."""
+    from cleanslate.modules.find import ansible_root, bring, core_modules, plausible, routed_names
 
     short = word.removeprefix("ansible.builtin.").removeprefix("ansible.legacy.")
     if plausible(word):
@@ -52,8 +52,12 @@ def unknown_name(word: str) -> tuple[str, str | None]:
             what = f'the step type "{word}" is a module of Ansible\'s, which runs through ansible-core'
             return what, f"install that beside cleanslate: {bring()}"
         return f'the step type "{word}" is not in the ansible-core that is installed', "inv steps lists our own"
-    near = did_you_mean(short, known_names()) or did_you_mean(short, core_modules(), cutoff=0.8)
-    return f'there is no step type "{word}"', near
+    what = f'there is no step type "{word}"'
+    near = did_you_mean(short, {*known_names(), *core_modules(), *also})
+    near = near or did_you_mean(short, routed_names(), cutoff=0.8)
+    if near is None and ansible_root() is None:
+        near = f"inv steps lists all there are, and {bring()} brings Ansible's modules"
+    return what, near or "inv steps lists all there are"
 
 
 def free_form(name: str) -> str | None:

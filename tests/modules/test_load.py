@@ -62,6 +62,17 @@ def refusal(folder, steps, **files):
             "community.docker, which is not installed; ansible-galaxy collection install community.docker",
         ),
         ("- hostnam: {x: 1}", '4:7: step: there is no step type "hostnam"; did you mean "hostname"?'),
+        ("- atp: {x: 1}", '4:7: step: there is no step type "atp"; did you mean "apt"?'),
+        (
+            "- ansible.builtin.usr: {x: 1}",
+            '4:7: step: there is no step type "ansible.builtin.usr"; did you mean "user"?',
+        ),
+        (
+            "- dockr_container: {x: 1}",
+            '4:7: step: there is no step type "dockr_container"; did you mean "docker_container"?',
+        ),
+        ("- wen: true", '4:7: step: there is no step type "wen"; did you mean "when"?'),
+        ("- qqqq: true", '4:7: step: there is no step type "qqqq"; inv steps lists all there are'),
         ("- coppy: {x: 1}", '4:7: step: there is no step type "coppy"; did you mean "copy"?'),
         ("- winner: {x: 1}", '4:7: step: the module "winner" runs on Windows, which is no target here; None'),
     ],
