@@ -155,9 +155,11 @@ class Narrator:
         return line
 
     def _summary(self, data: Mapping[str, Any]) -> str:
-        """A few words behind the status: what was changed, or why it was skipped."""
+        """A few words behind the status: what was changed, why it was skipped, what a failure was that does no harm."""
         result = data["result"]
         status = data["status"]
+        if data.get("ignored"):
+            return _in_one_line(result)
         if status == "skipped" and result.get("false_condition") is not None and self.verbosity:
             return f"because not: {result['false_condition']}"
         if status in ("changed", "unknown") and data.get("changes"):
@@ -235,6 +237,17 @@ def progress_text(data: Mapping[str, Any]) -> str:
     """One line for a progress report."""
     item = f" ({data['item']})" if data.get("item") else ""
     return f"{data['host']}{item}  {data['text']}"
+
+
+def _in_one_line(result: Mapping[str, Any]) -> str:
+    """What went wrong: what the step says, else how the command ended and its last word."""
+    message = result.get("msg")
+    if message not in (None, "", "non-zero return code"):
+        return _first_line(message if isinstance(message, str) else json.dumps(message, ensure_ascii=False))
+    if result.get("rc") in (None, 0):
+        return ""
+    last = str(result.get("stderr") or result.get("stdout") or "").strip().rpartition("\n")[2]
+    return f"exit {result['rc']}" + (f": {_first_line(last)}" if last else "")
 
 
 def _bad(event: Event) -> bool:

@@ -56,6 +56,16 @@ def told(*events, **options):
         ({"status": "unknown", "changes": ["run x"]}, "  unknown     a  run x"),
         ({"delegate": "pve"}, "  ok          a -> pve"),
         ({"status": "failed", "ignored": True}, "  ignored     a"),
+        ({"status": "failed", "ignored": True, "result": {"msg": "because\nof it"}}, "  ignored     a  because"),
+        (
+            {
+                "status": "failed",
+                "ignored": True,
+                "result": {"msg": "non-zero return code", "rc": 3, "stderr": "x\ny\n"},
+            },
+            "  ignored     a  exit 3: y",
+        ),
+        ({"status": "failed", "ignored": True, "result": {"msg": {"a": 1}}}, '  ignored     a  {"a": 1}'),
         ({"seconds": 75}, "  ok          a  1m15s"),
     ],
 )
