@@ -17,7 +17,7 @@ SMALL, LARGE_MIB = 1000, int(os.environ.get("CLEANSLATE_BENCH_MIB", "1024"))
 def main() -> None:
     """Measure, and tell."""
     rsync = shutil.which("rsync")
-    peer = "`rsync -a`" if rsync else "`scp -r`"
+    peer, flushing = ("`rsync -a`", "`rsync -a --fsync`") if rsync else ("`scp -r`", "`scp -r`")
     with Room() as room:
         small, large, there = _sources(room.folder)
         hosts = str(room.inventory(1))
@@ -27,27 +27,32 @@ def main() -> None:
             argv = room.ours("play", str(room.playbook(name, text)), "-i", hosts)
             return Command(argv, cwd=room.root, times=times, before=(lambda: _gone(target)) if fresh else None)
 
-        def theirs(source: str, target: Path, *, times: int) -> Command:
-            scp = ["scp", "-q", "-r", *room.ssh_options(), source.rstrip("/"), f"{room.listen}:{target}"]
-            remote = f"{room.listen}:{target}" + ("/" if source.endswith("/") else "")
-            argv = [rsync, "-a", "-e", shlex.join(["ssh", *room.ssh_options()]), source, remote] if rsync else scp
+        def theirs(source: str, target: Path, *, times: int, flushed: bool = False) -> Command:
+            """With `flushed`, what was written is on the disk when it ends, as with ours."""
+            ssh, remote = shlex.join(["ssh", *room.ssh_options()]), f"{room.listen}:{target}"
+            if rsync and source.endswith("/"):
+                how = ["-a", "--fsync"] if flushed else ["-a"]
+                argv = [rsync, *how, "-e", ssh, source, f"{remote}/"]
+            else:
+                argv = ["scp", "-q", "-r", *room.ssh_options(), source.rstrip("/"), remote]
+                if flushed:
+                    sync = f"{ssh} {room.listen} 'find {target} -type f -exec sync {{}} +'"
+                    argv = ["sh", "-c", f"{shlex.join(argv)} && {sync}"]
             return Command(argv, times=times, before=lambda: _gone(target))
 
         few = take_turns(
             {
                 "ours": ours("small", f"{small}/", there / "ours-small", fresh=True, times=5),
                 "peer": theirs(f"{small}/", there / "peer-small", times=5),
+                "flushed": theirs(f"{small}/", there / "flushed-small", times=3, flushed=True),
                 "again": ours("again", f"{small}/", there / "ours-small", fresh=False, times=3),
             }
         )
         big = take_turns(
             {
                 "ours": ours("large", str(large), there / "ours-large", fresh=True, times=3),
-                "scp": Command(
-                    ["scp", "-q", *room.ssh_options(), str(large), f"{room.listen}:{there / 'scp-large'}"],
-                    times=3,
-                    before=lambda: _gone(there / "scp-large"),
-                ),
+                "scp": theirs(str(large), there / "scp-large", times=3),
+                "flushed": theirs(str(large), there / "flushed-large", times=3, flushed=True),
                 "again": ours("large-again", str(large), there / "ours-large", fresh=False, times=3),
             },
             warm=False,
@@ -57,8 +62,11 @@ def main() -> None:
         "files",
         [
             Figure(f"{SMALL} small files, `copy` of a folder", few["ours"].seconds, peer, few["peer"].seconds, 1.2),
+            Figure(f"{SMALL} small files, `copy` of a folder", few["ours"].seconds, f"{flushing}, flushed too",
+                   few["flushed"].seconds),
             Figure("the same, unchanged", few["again"].seconds, "our own first copy", few["ours"].seconds),
             Figure(f"one file of {size}", big["ours"].seconds, "`scp`", big["scp"].seconds, 1.2),
+            Figure(f"one file of {size}", big["ours"].seconds, "`scp`, flushed too", big["flushed"].seconds),
             Figure("the same, unchanged", big["again"].seconds, "our own first copy", big["ours"].seconds),
             Figure("processor seconds of the controller, the large file", big["ours"].processor, "`scp`",
                    big["scp"].processor),
