@@ -46,6 +46,17 @@ STEPS = """
   check_mode: true
 - name: known_hosts
   known_hosts: {name: web, key: "web ssh-rsa AAAA", path: "{{ workdir }}/known"}
+- name: apt
+  apt: {name: [bash, no-such-package-anywhere], state: present}
+  check_mode: true
+- name: cron
+  cron: {name: look, minute: "*/5", job: /bin/true, user: root, cron_file: "{{ workdir }}/crons"}
+  environment: {PATH: "{{ workdir }}/bin:/usr/bin:/bin"}
+- name: user
+  user: {name: nobody-here, comment: A person, groups: [users], append: true}
+  check_mode: true
+- name: git
+  git: {repo: "file://{{ workdir }}/from", dest: "{{ workdir }}/to"}
 - name: repeated
   note: {path: "{{ workdir }}/{{ item }}", text: "{{ item }}"}
   loop: [a, b]
@@ -90,7 +101,14 @@ def test_results_are_those_of_ansible(folder):
     """Field by field; of failures, that they failed, and how."""
     theirs, ours = folder / "theirs", folder / "ours"
     for place in (theirs, ours):
-        place.mkdir()
+        (place / "bin").mkdir(parents=True)
+        (place / "bin/crontab").write_text("#!/bin/sh\nexit 1\n")  # must be there, and is not asked for a cron_file
+        (place / "bin/crontab").chmod(0o755)
+        subprocess.run(["git", "init", "-q", "-b", "main", place / "from"], check=True)
+        author = {"name": "a", "email": "a@b", "date": "2026-01-01T00:00:00Z"}
+        told = {f"GIT_{who}_{key.upper()}": value for who in ("AUTHOR", "COMMITTER") for key, value in author.items()}
+        commit = ["git", "commit", "-q", "--allow-empty", "-m", "one"]
+        subprocess.run(commit, cwd=place / "from", env={**os.environ, **told}, check=True)
     (theirs / "play.yml").write_text(play(theirs))
     environment = {
         **os.environ,
