@@ -44,8 +44,10 @@ class Inv(Program):  # type: ignore[misc]  # invoke has no types
             tell_problems(error)
             sys.exit(error.exit_code)
         except ParseError as error:
-            print(f"error: {error}", file=sys.stderr)
-            print("see: inv --list, inv TASK --help", file=sys.stderr)
+            from cleanslate.cli.misspelt import explain
+
+            what, fix = explain(error, self.namespace.task_names)
+            tell_problems(InputError(what, fix=fix))
             sys.exit(64)
         except UnexpectedExit as error:
             sys.exit(error.result.exited)
