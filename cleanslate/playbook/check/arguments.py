@@ -75,6 +75,8 @@ class _Check:
         self.meant |= {self.known[found]} if found else set()
         if key in STEP or (isinstance(key, str) and (key.startswith("with_") or key == "name")):
             fix = f'"{key}" is a keyword of steps: indent it less, so that it stands beside "{name}:"'
+        elif near is None and (keyword := nearest(key, STEP, cutoff=0.75)):
+            fix = f'did you mean the keyword "{keyword}"? it stands beside "{name}:", not in it'
         elif near is None and isinstance(key, str) and step_name(key):
             fix = f'"{key}" is a step type: start it as a step of its own with "- "'
         else:
