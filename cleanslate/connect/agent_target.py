@@ -228,7 +228,7 @@ class AgentTarget:
         modules = request.modules if self.ticket is None else (*request.modules, *bundle.closure("leases"))
         link = self._slot.get(until - began)
         python, forms = self._python(link)
-        text = bundle.start_text(modules, words.up, forms=forms)
+        text = bundle.start_text(modules, forms=forms)
         stream, early = self._run_as_user(link, agent_script(python, len(text.first), words), words, until)
 
         def why_not(printed: bytes, errors: str, code: int | None) -> Exception:

@@ -64,12 +64,13 @@ def agent_script(python: str | None, size: int, words: Words) -> str:
     starter = _STARTER.format(size=size)
     if python is not None:
         command = " ".join(shlex.quote(word) for word in shlex.split(python))
-        run = f'{command} -I -S -c "{starter}"; r=$?'
+        run = f'{command} -I -S -c "{starter}" {words.nonce}; r=$?'
         again = "126|127|97"
         return f'{run}; case $r in {again}) echo "{words.nonce} no-python $r";; esac; exit $r'
     return (
         f'for p in {_PYTHONS}; do command -v "$p" >/dev/null 2>&1 || continue; '
-        f'"$p" -I -S -c "{starter}"; r=$?; case $r in 97) old="$old $p";; 126|127) ;; *) exit $r;; esac; done; '
+        f'"$p" -I -S -c "{starter}" {words.nonce}; r=$?; '
+        'case $r in 97) old="$old $p";; 126|127) ;; *) exit $r;; esac; done; '
         f'echo "{words.nonce} no-python$old"; exit 97'
     )
 

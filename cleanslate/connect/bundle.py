@@ -13,11 +13,12 @@ import marshal
 import re
 import threading
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 from types import CodeType
 from typing import NamedTuple, TypeVar
 
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 _FOLDERS = [Path(__file__).parent.parent / "remote"]  # where modules of calls are
@@ -32,12 +33,12 @@ MAGIC = importlib.util.MAGIC_NUMBER.hex()
 _AT_ONCE = threading.RLock()  # fifty hosts that begin together work these out once, and not each for itself
 
 
-def once(function: Callable[[str], T]) -> Callable[[str], T]:
+def once(function: Callable[[K], T]) -> Callable[[K], T]:
     """Like functools.cache, and whoever asks while the answer is being worked out waits for it."""
-    known: dict[str, T] = {}
+    known: dict[K, T] = {}
 
     @functools.wraps(function)
-    def ask(name: str) -> T:
+    def ask(name: K) -> T:
         if name not in known:
             with _AT_ONCE:
                 if name not in known:
@@ -83,13 +84,18 @@ class Start(NamedTuple):
     rest: bytes
 
 
-def start_text(modules: Iterable[str], marker: bytes, *, forms: str) -> Start:
-    """The agent with `modules`, which says `marker` when it is up.
+def start_text(modules: Iterable[str], *, forms: str) -> Start:
+    """The agent with `modules`; the word after the starter on its command line, and `up`, are what it says then.
 
     `forms`: `source`, which every Python compiles for itself (20 ms of its processor); `code` for a Python that is
     surely ours; `both` for one that may be, and is near: its answer takes longer than the code, which is twice as long.
     """
-    names = dict.fromkeys([*closure("agent"), *modules])
+    return _start_text((tuple(dict.fromkeys([*closure("agent"), *modules])), forms))
+
+
+@once  # compressing it takes longer than everything else that the controller does to start an agent
+def _start_text(asked: tuple[tuple[str, ...], str]) -> Start:
+    names, forms = asked
     parts: list[bytes] = []
     for form, made in (("code", _code), ("source", _source)):
         if forms in (form, "both"):
@@ -104,7 +110,7 @@ def start_text(modules: Iterable[str], marker: bytes, *, forms: str) -> Start:
         f"SOURCES = marshal.loads(zlib.decompress(PARTS[{chosen}]))\n"
         f"sys.meta_path.insert(0, Loader(SOURCES))\n"
         f"from {_PREFIX}.agent import main\n"
-        f"main(i, SOURCES, {marker!r})\n"
+        "main(i, SOURCES, (sys.argv[1] + ' up\\n').encode())\n"
     )
     return Start(zlib.compress(text.encode(), 6), b"".join(parts))
 

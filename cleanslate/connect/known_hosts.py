@@ -13,6 +13,7 @@ import fnmatch
 import hashlib
 import hmac
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from cleanslate.dataclass import dataclass
@@ -44,15 +45,25 @@ def known_keys(files: Sequence[Path], names: Iterable[str]) -> list[KnownKey]:
     wanted = list(names)
     found: list[KnownKey] = []
     for file in files:
-        try:
-            text = file.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            continue
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(_lines(file), 1):
             key = _read(line, wanted, file, number)
             if key is not None:
                 found.append(key)
     return found
+
+
+def _lines(file: Path) -> Sequence[str]:
+    """A file's lines, read again only when it has changed; none where there is no file."""
+    try:
+        now = file.stat()
+        return _read_lines(file, (now.st_mtime_ns, now.st_size, now.st_ino))
+    except OSError:
+        return ()
+
+
+@lru_cache(maxsize=16)
+def _read_lines(file: Path, _stamp: tuple[int, ...]) -> Sequence[str]:
+    return file.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
 def remember(file: Path, name: str, key_type: str, blob: bytes) -> None:

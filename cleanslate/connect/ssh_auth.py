@@ -191,10 +191,19 @@ def _load_key(path: Path, _changed_at: int) -> PKey:
 
 def _public_blob(path: Path) -> bytes:
     """The public half of a key file, from the file beside it; nothing when there is none."""
+    beside = path.with_name(f"{path.name}.pub")
+    try:
+        return _read_public(beside, beside.stat().st_mtime_ns)
+    except OSError:
+        return b""
+
+
+@lru_cache(maxsize=64)
+def _read_public(path: Path, _changed_at: int) -> bytes:
     import base64
     import binascii
 
     try:
-        return base64.b64decode(path.with_name(f"{path.name}.pub").read_text().split()[1])
-    except (OSError, IndexError, binascii.Error, UnicodeDecodeError):
+        return base64.b64decode(path.read_text().split()[1])
+    except (IndexError, binascii.Error, UnicodeDecodeError):
         return b""

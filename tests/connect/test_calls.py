@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import subprocess
 import sys
 import threading
@@ -218,7 +219,7 @@ def test_cancel_ends_calls_on_the_target(target, tmp_path):
 def test_the_agent_is_started_isolated(target):
     """Neither the user's packages nor the environment reach the agent's own Python."""
     argv = target.call("trial_calls.where", {}, deadline=10)["argv"]
-    assert "-c" == argv
+    assert re.fullmatch("-c cleanslate-[0-9a-f]{16}", argv)
 
 
 def test_new_keys_in_the_middle_of_traffic(sshd, open_connections, monkeypatch):

@@ -85,3 +85,14 @@ def test_remembering_makes_the_file_and_ends_lines(tmp_path):
 @pytest.mark.parametrize(("port", "expected"), [(22, "web"), (2222, "[web]:2222")])
 def test_the_usual_port_is_not_written(port, expected):
     assert expected == marked("web", port)
+
+
+def test_a_file_that_has_changed_is_read_again(tmp_path):
+    """It is kept for the many hosts of one run; a key that somebody adds meanwhile counts."""
+    file = tmp_path / "known_hosts"
+    found = [len(known_keys([file], ["web"]))]
+    for name in ("web", "web"):
+        remember(file, name, "ssh-ed25519", name.encode() * (1 + len(found)))
+        found.append(len(known_keys([file], ["web"])))
+    file.unlink()
+    assert [0, 1, 2, 0] == [*found, len(known_keys([file], ["web"]))]

@@ -62,7 +62,7 @@ def test_every_python_from_3_8_on_will_do(sshd, connections, python):
 def old_python(tmp_path):
     """Something that says that it is Python 3.6, whatever there is."""
     path = tmp_path / "old-python"
-    starter = "import sys; sys.version_info=(3,6,15); exec(sys.argv[-1])"
+    starter = "import sys; sys.version_info=(3,6,15); exec(sys.argv[-2])"
     path.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{starter}" "$@"\n')
     path.chmod(0o755)
     return path

@@ -14,7 +14,7 @@ import pytest
 from cleanslate.connect import bundle
 from cleanslate.remote.agent import pack
 
-MARK = b"up\n"
+MARK = b"we are up\n"
 STARTER = "import os,sys,zlib;i=os.fdopen(os.dup(0),chr(114)+chr(98));exec(zlib.decompress(i.read({size})))"
 
 
@@ -22,10 +22,10 @@ class Agent:
     """A started agent with pipes to it."""
 
     def __init__(self):
-        text = bundle.start_text(bundle.closure("command"), MARK, forms="source")
+        text = bundle.start_text(bundle.closure("command"), forms="source")
         starter = STARTER.format(size=len(text.first))
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", starter], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-I", "-S", "-c", starter, "we are"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         self.process.stdin.write(text.first + text.rest)
 
@@ -90,12 +90,12 @@ def test_frames_for_calls_that_are_over_are_no_matter(agent):
 
 def test_what_it_was_left_by_its_own_parent_does_not_reach_commands(tmp_path):
     """Neither descriptors, which a command that stays would hold open, nor an ignored end of children."""
-    text = bundle.start_text(bundle.closure("command"), MARK, forms="source")
+    text = bundle.start_text(bundle.closure("command"), forms="source")
     starter = STARTER.format(size=len(text.first))
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         with (tmp_path / "left open").open("w") as left, subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", starter], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, "-I", "-S", "-c", starter, "we are"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             pass_fds=[left.fileno()],
         ) as process:  # fmt: skip
             process.stdin.write(text.first + text.rest + request(command="ls -l /proc/$$/fd; exit 3"))
@@ -134,10 +134,10 @@ def test_its_children_end_with_its_input(agent, tmp_path):
 
 def test_a_call_that_comes_with_the_end_of_the_input_is_not_made(tmp_path):
     """Whoever sent it has gone, and believes that it was not made."""
-    text = bundle.start_text(bundle.closure("command"), MARK, forms="source")
+    text = bundle.start_text(bundle.closure("command"), forms="source")
     made = tmp_path / "made"
     subprocess.run(
-        [sys.executable, "-I", "-S", "-c", STARTER.format(size=len(text.first))],
+        [sys.executable, "-I", "-S", "-c", STARTER.format(size=len(text.first)), "we are"],
         input=text.first + text.rest + request(command=f"touch {made}"), stdout=subprocess.DEVNULL, check=True,
     )  # fmt: skip
     assert not made.exists()
@@ -171,8 +171,8 @@ def version():
 
 def started(forms):
     """The Python that says hello, started with a text in these forms."""
-    text = bundle.start_text(bundle.closure("command"), MARK, forms=forms)
-    argv = [sys.executable, "-I", "-S", "-c", STARTER.format(size=len(text.first))]
+    text = bundle.start_text(bundle.closure("command"), forms=forms)
+    argv = [sys.executable, "-I", "-S", "-c", STARTER.format(size=len(text.first)), "we are"]
     said = subprocess.run(argv, input=text.first + text.rest, stdout=subprocess.PIPE, check=True).stdout
     assert said.startswith(MARK)
     size = int.from_bytes(said[len(MARK) :][:4], "big")
