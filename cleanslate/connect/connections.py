@@ -138,6 +138,9 @@ class RunConnections(Connections):
         return self._open_ssh(address, seconds)
 
     def _open_ssh(self, address: Address, seconds: float) -> SshLink:
+        from cleanslate.connect.importing import import_paramiko
+
+        import_paramiko()
         from cleanslate.connect.ssh import SshLink
         from cleanslate.connect.ssh_settings import settings_of
         from cleanslate.connect.stream import within
