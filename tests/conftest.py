@@ -1,9 +1,11 @@
 """Fixtures that several rooms' tests share."""
 
+import gc
 import os
 import shutil
 import tempfile
 
+import tests.laws  # noqa: F401 - the profiles of Hypothesis, which pytest is told by name
 from tests.room.fixtures import actor, freezer, gpu_room, libraries, room, rooms, standing_rooms  # noqa: F401 - fixtures
 
 
@@ -15,6 +17,7 @@ def pytest_configure(config):
     """
     config.leases = tempfile.mkdtemp(prefix="cleanslate-leases-test-")
     os.environ["CLEANSLATE_LEASES"] = config.leases
+    gc.set_threshold(100_000, 20, 50)  # what four thousand tests are made of stays: do not look through it all the time
     worker = os.environ.get("PYTEST_XDIST_WORKER", "alone")
     os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(config.rootpath / ".hypothesis" / worker)
 

@@ -9,11 +9,12 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cleanslate.model import SourceText
 from cleanslate.redaction import MASK, Secrets, looks_secret
+from tests.laws import examples
 
 NASTY = 'it\'s "my" pass$word\\ ünï\n&<x>'
 
@@ -47,7 +48,7 @@ ENCODINGS = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(secret=secrets_, before=around, after=around)
 def test_no_secret_survives_in_any_encoding(secret, before, after):
     secrets = Secrets()
@@ -61,7 +62,7 @@ def test_no_secret_survives_in_any_encoding(secret, before, after):
     assert leaks == []
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(secret=secrets_, others=st.lists(secrets_, max_size=4), text=around)
 def test_one_secret_does_not_shield_another(secret, others, text):
     secrets = Secrets()
@@ -71,7 +72,7 @@ def test_one_secret_does_not_shield_another(secret, others, text):
     assert [one for one in (secret, *others) if one in shown] == []
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     secret=secrets_,
     value=st.recursive(
@@ -93,7 +94,7 @@ def test_no_secret_survives_in_a_value_however_deep(secret, value):
     assert json.dumps(secret)[1:-1] not in shown
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     secret=st.text(st.characters(max_codepoint=0x2FF, exclude_characters="*"), min_size=12, max_size=40).filter(
         lambda text: len(text.strip()) >= 3

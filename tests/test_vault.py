@@ -4,7 +4,7 @@ import os
 import stat
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cleanslate.errors import InputError
@@ -20,6 +20,7 @@ from cleanslate.vault import (
 )
 from cleanslate.vault.envelope import parse_envelope, seal, unseal
 from cleanslate.vault.keys import Key
+from tests.laws import examples
 
 # Written by ansible-vault of ansible-core 2.19: (password, id, content, envelope).
 WRITTEN_BY_ANSIBLE = {
@@ -98,7 +99,7 @@ def test_encrypting_writes_what_ansible_writes(name, monkeypatch):
     assert envelope == seal(content, password.encode(), vault_id)
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(st.binary(max_size=200), st.text(min_size=1, max_size=20), st.sampled_from([None, "default", "dev"]))
 def test_every_content_comes_back(content, password, vault_id):
     """Decrypting undoes encrypting, for any content and password."""

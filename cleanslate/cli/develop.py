@@ -11,13 +11,14 @@ from pathlib import Path
 
 from cleanslate.errors import InputError
 
+_QUICK = ["-m", "not slow", "--hypothesis-profile", "fast"]
 _CODE = ("cleanslate", "tests", "benchmarks", "tasks.py")
 
 
 def _gate(*, fast: bool, static: bool) -> list[tuple[str, list[str]]]:
     """Every check of the gate, with its command; cheap ones first."""
     python = sys.executable
-    tests = [python, "-m", "pytest", *_parallel(), *(["-m", "not slow"] if fast else [])]
+    tests = [python, "-m", "pytest", *_parallel(), *(_QUICK if fast else [])]
     gate = [
         ("format", [python, "-m", "ruff", "format", "--check", *_CODE]),
         ("lint", [python, "-m", "ruff", "check", *_CODE]),
@@ -51,7 +52,7 @@ def test(root: Path, paths: Sequence[str], *, fast: bool, match: str | None, fai
     if failed:
         command.append("--last-failed")
     if fast:
-        command += ["-m", "not slow"]
+        command += _QUICK
     if match:
         command += ["-k", match]
     return subprocess.run([*command, *paths], cwd=root).returncode

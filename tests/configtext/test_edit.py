@@ -3,11 +3,12 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cleanslate.configtext import EditRefused, edit, format_of, load
 from cleanslate.configtext.values import parse_path, same, show_path
+from tests.laws import examples
 
 DRAFT = """{
   "architectures": [
@@ -358,7 +359,7 @@ def test_sameness_is_of_values_and_not_of_spelling(one, other, equal):
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
+@examples(50)
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=4))
 def test_a_path_that_is_shown_is_read_back(parts):
     assert tuple(parts) == parse_path(show_path(parts))
@@ -368,7 +369,7 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False)
 TREES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(
     st.dictionaries(st.text(min_size=1), TREES, min_size=1, max_size=4),
     TREES,
@@ -387,21 +388,21 @@ def test_any_json_value_changes_alone_in_any_layout(data, value, indent, ascii_o
     assert list(data) == list(json.loads(new))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.text(), st.sampled_from(["A=1\nX='old'\n", 'X="old"\n', "X=\n"]))
 def test_any_text_survives_the_quoting_of_env(value, text):
     new, _ = edit(text, "env", values={"X": value})
     assert value == load(new, "env")["X"]
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.text(), st.sampled_from(["a: 'x'\n", 'a: "x"\n', "a: x # c\n"]))
 def test_any_text_survives_the_quoting_of_yaml(value, text):
     new, _ = edit(text, "yaml", values={"a": value})
     assert value == load(new, "yaml")["a"]
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.text(), st.sampled_from(["a = 'x'\n", 'a = "x"\n']))
 def test_any_text_survives_the_quoting_of_toml(value, text):
     new, _ = edit(text, "toml", values={"a": value})

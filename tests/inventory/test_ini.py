@@ -3,13 +3,14 @@
 import shlex
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cleanslate.errors import Origin
 from cleanslate.inventory.literals import literal
 from cleanslate.inventory.words import QuoteMistake, split_words
 from cleanslate.model import SourceText
+from tests.laws import examples
 
 
 def test_every_mistake_of_a_file_is_told_at_once_with_its_place(written):
@@ -110,7 +111,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path, written):
     assert ["h"] == written.load("h").groups["g"].hosts
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.text(alphabet="ab= \t'\"\\#", max_size=12))
 def test_words_are_those_of_shlex(line):
     """Ansible splits host lines with shlex; ours gives the same words, and refuses the same lines."""
@@ -123,7 +124,7 @@ def test_words_are_those_of_shlex(line):
         assert expected == [word.text for word in split_words(line)[0]]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.text(alphabet="ab= '\"\\#", max_size=12))
 def test_each_character_of_a_word_knows_its_column(line):
     """The columns point at the characters themselves."""
@@ -135,7 +136,7 @@ def test_each_character_of_a_word_knows_its_column(line):
         assert word.text == "".join(line[column - 1] for column in word.columns[:-1])
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.one_of(
         st.integers(),

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from cleanslate.errors import InputError, Origin
@@ -12,6 +12,7 @@ from cleanslate.inventory import find_host, host_layers, inventory_variables, lo
 from cleanslate.inventory.assembly import Assembly
 from cleanslate.model import Inventory
 from tests.inventory.reference_files import lay_out
+from tests.laws import examples
 
 
 def labels(inventory: Inventory, host: str, playbook_dir: Path | None = None) -> list[str]:
@@ -189,7 +190,7 @@ PLACES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sets(st.sampled_from(range(len(PLACES))), min_size=1))
 def test_the_highest_place_wins_whatever_else_is_set(tmp_path_factory, chosen):
     """For any selection of places, the last of them in the order is the value, and all are told in order."""
@@ -208,7 +209,7 @@ def test_the_highest_place_wins_whatever_else_is_set(tmp_path_factory, chosen):
     assert sorted(chosen) == [layer.values["x"] for layer in layers]
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=8),
     st.lists(st.integers(-2, 2), min_size=6, max_size=6),

@@ -1,10 +1,11 @@
 """Ranges, ports and addresses in host names."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cleanslate.inventory.names import NameMistake, expand_hosts
+from tests.laws import examples
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_a_wrong_name_is_refused_with_its_place(text, offset, what):
     assert (what, offset) == (told.value.what, told.value.offset)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 300), st.integers(0, 60), st.integers(1, 9), st.integers(1, 5))
 def test_a_padded_range_counts_with_equal_width(start, length, step, width):
     """As Python's range does, each number as wide as the first."""

@@ -1,13 +1,14 @@
 """Host patterns: what names nothing is told, and the operators behave as those of sets."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cleanslate.errors import InputError, Origin, Problems
 from cleanslate.inventory import match_hosts
 from cleanslate.inventory.assembly import Assembly
 from cleanslate.model import SourceText
+from tests.laws import examples
 
 HOSTS = "solo\n[web]\nweb[1:3]\n[db]\ndb1\nweb2\n[empty]\n[gpu-nodes]\ngpu[1:2]\n"
 
@@ -122,7 +123,7 @@ def test_a_limit_that_means_nothing_is_refused(written, limit, told):
 NAMES = [f"g{number}" for number in range(5)]
 
 
-few = settings(max_examples=30, deadline=None)
+few = examples(30)
 
 
 def assemble(parents, places):

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cleanslate.errors import Problems
 from cleanslate.inventory import load_inventory
 from cleanslate.playbook import check_playbook, load_playbook, playbook_schema
 from cleanslate.playbook.keywords import BLOCK_PARTS, HANDLER, LOOP_CONTROL, PLAY_WORDS, SHARED, STEP_WORDS
+from tests.laws import examples
 
 WORDS = sorted({*HANDLER, *BLOCK_PARTS, *PLAY_WORDS, *SHARED, *STEP_WORDS, *LOOP_CONTROL})
 TYPES = ["command", "copy", "debug", "set_fact", "template", "include_tasks", "import_tasks", "include_role"]
@@ -64,7 +65,7 @@ plays = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(plays | values, max_size=2) | values)
 def test_any_yaml_is_read_or_refused(document):
     with tempfile.TemporaryDirectory() as folder:

@@ -5,12 +5,13 @@ import pickle
 import threading
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cleanslate.errors import Origin, RenderError
 from cleanslate.model import SourceList, SourceMap, SourceText
 from cleanslate.render import OMIT, Renderer, Undefined, UndefinedVariable, Variables, is_template
+from tests.laws import examples
 
 
 def text(template, line=1, column=1):
@@ -48,7 +49,7 @@ SHAPES = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.one_of(braces, st.just("{{ 1 // 0 }}"), st.just("{{ lookup('pipe', 'false') }}")))
 def test_data_is_never_rendered_wherever_it_goes(data):
     layer = {"x": data, "y": text("[{{ x }}]"), "result": {"stdout": data, "lines": [data]}}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cleanslate.model import SourceText
 from cleanslate.render import Renderer, Variables
+from tests.laws import examples
 
 TEXT = st.text(st.characters(blacklist_categories=("Cs", "Cc")), max_size=30)
 KEYS = st.text("abcdefgh_", min_size=1, max_size=8)
@@ -38,14 +39,14 @@ def rendered(text, **variables):
         "{{ [x] | zip([1]) | map('first') | first }}",
     ],
 )
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(data=DATA)
 def test_data_comes_back(there_and_back, data):
     """With its types."""
     assert data == rendered(there_and_back, x=data)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(data=MAPS)
 def test_maps_come_back(data):
     """As lists of pairs, and combined with nothing."""
@@ -53,7 +54,7 @@ def test_maps_come_back(data):
     assert data == rendered("{{ {} | combine(x, recursive=true) }}", x=data)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(text=TEXT)
 def test_text_comes_back(text):
     """Through base64, an address, and a list of its parts."""
@@ -63,7 +64,7 @@ def test_text_comes_back(text):
     assert text == rendered("{{ '^' ~ (x | regex_escape) ~ '$' is not none and x }}", x=text)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(texts=st.lists(TEXT, min_size=1, max_size=5))
 def test_a_quoted_text_is_one_word_of_a_shell(texts):
     """Any text, among others: nothing of it is read by the shell."""
@@ -72,7 +73,7 @@ def test_a_quoted_text_is_one_word_of_a_shell(texts):
     assert texts == done.stdout.decode().split("\0")[:-1]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(text=TEXT)
 def test_an_escaped_text_matches_itself_alone(text):
     """As a regular expression."""

@@ -7,9 +7,10 @@ import tempfile
 from pathlib import Path
 
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.laws import examples
 from tests.runner.plays import run_play
 
 # From the lowest to the highest, as Ansible's documentation lists them.
@@ -73,7 +74,7 @@ def seen(folder: Path, chosen: set[str]) -> str:
     return ran.results("seen")["alpha"]["msg"]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(chosen=st.sets(st.sampled_from(PLACES), min_size=1))
 def test_the_highest_place_wins(chosen):
     """Any set of places."""

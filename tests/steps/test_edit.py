@@ -6,10 +6,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cleanslate.model import Status
+from tests.laws import examples
 from tests.steps.harness import DirectTarget, run_step
 
 LINES = st.lists(st.sampled_from(["a", "b=1", "b=2", "# c", "", " x", "ö"]), max_size=8)
@@ -35,7 +36,7 @@ def edited(step, text, **arguments):
         return once, path.read_bytes().decode(), second.data["changed"]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(lines=LINES, end=ENDS, line=WORDS, regexp=PATTERNS, place=PLACES, first=st.booleans())
 def test_a_line_is_there_once_it_was_put_there(lines, end, line, regexp, place, first):
     arguments = {"line": line, "firstmatch": first, **place, **({"regexp": regexp} if regexp else {})}
@@ -45,14 +46,14 @@ def test_a_line_is_there_once_it_was_put_there(lines, end, line, regexp, place, 
         assert (twice, changed) == (once, False)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(lines=LINES, line=WORDS)
 def test_a_line_that_was_removed_is_gone_and_the_others_stay(lines, line):
     once, _, changed = edited("lineinfile", "".join(f"{text}\n" for text in lines), line=line, state="absent")
     assert (once, changed) == ("".join(f"{text}\n" for text in lines if text != line), False)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(lines=LINES, block=st.lists(WORDS, min_size=1, max_size=3), place=PLACES, more=st.booleans())
 def test_a_block_is_put_once_and_taken_away_again(lines, block, place, more):
     text = "".join(f"{line}\n" for line in lines)

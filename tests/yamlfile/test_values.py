@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cleanslate.errors import InputError, Origin
 from cleanslate.model import SourceList, SourceMap, SourceText
 from cleanslate.yamlfile import load_yaml, load_yaml_text
+from tests.laws import examples
 
 SCALARS = """
 yes Yes YES no on off On OFF true True TRUE false y n ~ null Null NULL none None
@@ -80,7 +81,7 @@ _trees = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(_trees, st.booleans())
 def test_what_pyyaml_writes_is_read_as_pyyaml_reads_it(tree, flow):
     """Which is the tree itself, but for line separators such as U+0085 that PyYAML folds into blanks as it writes."""
