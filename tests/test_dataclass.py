@@ -215,7 +215,7 @@ def test_a_circle_is_shown_once() -> None:
 
 def test_many_threads_may_make_the_first_instance() -> None:
     """Every one of them gets a whole instance."""
-    for _ in range(50):
+    for _ in range(20):
         Plain, found = plain(dataclass), []
         gate = threading.Barrier(4)
 

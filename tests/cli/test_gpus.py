@@ -25,6 +25,7 @@ def hosts(tmp_path):
     return str(tmp_path / "hosts")
 
 
+@pytest.mark.slow
 def test_in_a_pipe_it_reads_once(hosts):
     done = inv("gpus", "-i", hosts)
     assert (0, ["here: no GPU", "there: no GPU"]) == (done.returncode, done.stdout.splitlines())

@@ -37,6 +37,7 @@ def until_begun(target, count=1, seconds=10.0):
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_look_that_was_under_way_is_taken_again(server, target):
     """It changes nothing, so nobody need hear of it."""
     thread, got = call_in_thread(target, "trial_calls.wait", {"seconds": 1.0}, read_only=True)

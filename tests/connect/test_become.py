@@ -102,6 +102,7 @@ def test_with_the_password_of_the_variables(address, connections, sudo, wanted):
     assert "geh" not in sudo.log
 
 
+@pytest.mark.slow
 def test_the_password_is_asked_for_once(address, open_connections, sudo):
     """When the first sudo wants one; for every target of the run."""
     sudo.want("geheim")
@@ -156,6 +157,7 @@ def test_flags_are_passed_on(address, connections, sudo):
     assert "" != target.call("trial_calls.where", {}, deadline=10)["argv"]
 
 
+@pytest.mark.slow
 def test_users_have_agents_of_their_own(address, connections, sudo):
     """One for each user, on one connection."""
     pids = {

@@ -24,6 +24,7 @@ def target(request):
     return request.getfixturevalue({"ssh": "web", "local": "local"}[request.param])
 
 
+@pytest.mark.slow
 def test_a_call_gives_its_values(target):
     """JSON types travel both ways unchanged."""
     values = {"text": "ä\n'\"$x", "number": 1.5, "nothing": None, "list": [1, {"a": True}]}
@@ -222,6 +223,7 @@ def test_the_agent_is_started_isolated(target):
     assert re.fullmatch("-c cleanslate-[0-9a-f]{16}", argv)
 
 
+@pytest.mark.slow
 def test_new_keys_in_the_middle_of_traffic(sshd, open_connections, monkeypatch):
     """The connection changes its keys after some hundred megabytes; here after each one."""
     from paramiko.packet import Packetizer
@@ -273,6 +275,7 @@ def test_memory_stays_flat(tmp_path, statements, megabytes):
     assert int(done.stdout) < megabytes
 
 
+@pytest.mark.slow
 def test_closing_leaves_nothing(sshd, leftovers):
     """No thread, descriptor or process is left after calls, failures and a deadline."""
     connections = RunConnections()

@@ -103,6 +103,7 @@ def test_a_key_filed_under_an_alias_counts(server, connections):
     assert "hi\n" == greet(connections, address)
 
 
+@pytest.mark.slow
 def test_the_known_kind_of_key_is_asked_for(tmp_path, connections):
     """A server with several keys, of which the less usual one is on file."""
     key = tmp_path / "rsa"

@@ -99,6 +99,7 @@ def test_a_lost_call_is_not_repeated(server, target, tmp_path):
     assert "mark\n" == path.read_text()
 
 
+@pytest.mark.slow
 def test_an_agent_that_was_killed_is_started_anew(server, target):
     """The connection is kept, a new agent is started on it."""
     pid = target.call("trial_calls.where", {}, deadline=10)["pid"]

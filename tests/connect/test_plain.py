@@ -51,6 +51,7 @@ def test_long_output_is_cut_in_the_middle(target):
     assert f"\n... {missing} bytes cut ...\n" in text
 
 
+@pytest.mark.slow
 def test_the_deadline_ends_the_whole_group(target, tmp_path):
     """TERM to all of it; the child of the shell is gone as well."""
     pid_file = tmp_path / "pid"

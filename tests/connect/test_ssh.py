@@ -88,6 +88,7 @@ def test_jumping_in_circles_is_refused(connections, configure):
         greet(connections, Address("a"))
 
 
+@pytest.mark.slow
 def test_through_a_proxy_command(sshd, connections, configure):
     """With its tokens replaced."""
     entry = (

@@ -30,6 +30,7 @@ def holding(lab, machine, gpu, mib=""):
     return started
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", ["eagle3-lab", "pve-lab"])
 def test_a_fresh_lab_has_every_gpu_held(lab, machine):
     """Seen from both machines: memory is no secret in a container."""
@@ -44,6 +45,7 @@ def test_holders_are_named_outside_and_not_inside_the_container(lab):
     assert "" == lab.says("pve-lab", f"pct exec 101 -- {query}")
 
 
+@pytest.mark.slow
 def test_memory_comes_and_goes_with_the_process_that_maps_it(lab):
     """On one GPU, by what it mapped, on either machine."""
     with holding(lab, "eagle3-lab", 3, 2048) as one, holding(lab, "pve-lab", 3, 1024) as other:
@@ -54,6 +56,7 @@ def test_memory_comes_and_goes_with_the_process_that_maps_it(lab):
     assert until(lambda: lab.used()[3] == FULL)
 
 
+@pytest.mark.slow
 def test_a_watcher_uses_no_memory(lab):
     """It has the device open, as a monitor or nvidia-persistenced has."""
     with holding(lab, "pve-lab", 2) as watcher:
@@ -61,6 +64,7 @@ def test_a_watcher_uses_no_memory(lab):
         watcher.communicate()
 
 
+@pytest.mark.slow
 def test_one_gpu_is_held_where_the_container_cannot_see(lab):
     """The orphan has the container's mounts and name, and is in the hypervisor's PID namespace."""
     query = "nvidia-smi -i 7 --query-compute-apps=pid --format=csv,noheader"

@@ -9,6 +9,8 @@ import pytest
 
 from cleanslate.connect import client
 
+pytestmark = pytest.mark.slow
+
 SECRET = 'sw0rdf!sh and "more" $x'
 
 

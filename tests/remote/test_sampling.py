@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.room.fixtures import actor, gpu_room, libraries, standing_rooms  # noqa: F401 - fixtures
 
 TOTAL = 143771
@@ -14,6 +16,7 @@ def follow(room, seconds, on_progress=None, **arguments):
     return [dict(told) for told in room.progress]
 
 
+@pytest.mark.slow
 def test_it_is_told_when_something_changes_and_not_each_time(gpu_room):  # noqa: F811 - a fixture
     def change(_):
         gpu_room.nvml("count 2", "gpu 1 used 700")
@@ -35,6 +38,7 @@ def test_a_memory_that_is_not_known_is_no_zero(gpu_room):  # noqa: F811 - a fixt
     assert [None] == [gpu["used_mib"] for gpu in told["gpus"]]
 
 
+@pytest.mark.slow
 def test_a_driver_that_hangs_is_told_and_asked_no_more_for_a_while(gpu_room):  # noqa: F811 - a fixture
     gpu_room.nvml("count 1", "gpu 0 hang 1")
     told = follow(gpu_room, 1.5, first=0.3)

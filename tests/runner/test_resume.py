@@ -128,6 +128,7 @@ def test_the_record_of_a_resumed_run_is_whole_so_that_it_can_be_resumed_itself(t
     assert {} == {host: one for host, one in third.outcome.recap.items() if one["changed"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.8])
 def test_a_run_that_was_lost_while_it_went_over_what_was_done_loses_nothing_of_that(tmp_path, share):
     """Lost a second time, before the steps that the first run had done were gone over: they still count."""
@@ -152,6 +153,7 @@ def test_a_second_run_that_was_refused_at_once_takes_nothing_away(tmp_path):
     assert [len(one.done) for one in first.values()] == [len(one.done) for one in second.values()]
 
 
+@pytest.mark.slow
 def test_a_check_that_failed_on_the_way_is_made_again_and_the_rest_is_still_done(tmp_path):
     (tmp_path / "there").touch()
     first = past_of(run_play(tmp_path, WATCH).events)
@@ -185,6 +187,7 @@ WATCH = """\
 """
 
 
+@pytest.mark.slow
 def test_only_what_observed_the_world_after_the_last_change_is_checked_again(tmp_path):
     """An assertion that a later change has overtaken would fail rightly, and mean nothing."""
     (tmp_path / "there").touch()

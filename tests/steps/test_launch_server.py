@@ -97,6 +97,7 @@ def test_options_differ_by_name_and_keys_stay_hidden():
     assert expected == found
 
 
+@pytest.mark.slow
 def test_one_that_something_else_started_under_this_name_is_not_taken_for_the_same(serving):
     launch(serving)
     state = serving.state()
@@ -218,6 +219,7 @@ def test_the_steps_environment_lies_under_env(serving):
     assert {b"A=own", b"B=step"} <= set(environ)
 
 
+@pytest.mark.slow
 def test_folder_niceness_limits_and_signals_are_set(serving):
     code = (
         "[os.getcwd(), os.nice(0), __import__('resource').getrlimit(7)[0], "
@@ -239,6 +241,7 @@ def test_another_user_is_for_root_alone(serving):
         assert "only root can launch as root" in result.data["msg"]
 
 
+@pytest.mark.slow
 def test_each_launch_has_its_own_log_and_the_newest_is_linked(serving):
     serving.log.parent.mkdir()
     serving.log.write_text("from before\n")
@@ -392,6 +395,7 @@ def test_mistakes_are_found_before_a_host_is_touched(literal, argument):
     assert [argument] == [found[0] for found in step_type("launch_server").check(literal)]
 
 
+@pytest.mark.slow
 def test_the_last_good_specification_is_launched_again(serving):
     """Command, environment and log of the last launch that served, though another has failed since."""
     serving.launch("--tp", 1, env={"NOTE": "good", "HF_TOKEN": "hf_not_for_others"})

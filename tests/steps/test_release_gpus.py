@@ -68,6 +68,7 @@ def daemons(hypervisor):
     return {name: hypervisor.act("--title", name, "--open", device, "--ignore-term")[0] for name in DAEMONS}
 
 
+@pytest.mark.slow
 def test_only_the_containers_orphans_are_ended_and_the_daemons_live(hypervisor, containers, daemons):
     """What `fuser -k` would kill: four daemons, a watcher, a neighbour, this run. Only the two orphans go."""
     mine, theirs = containers(101), containers(102)

@@ -29,6 +29,7 @@ def workers(room, count=8, *options):
     ]
 
 
+@pytest.mark.slow
 def test_workers_that_left_the_tree_are_found_and_the_following_assertion_passes(room):
     """Eight renamed orphans hold the GPUs; an editor carries the engine's name in its arguments and lives."""
     room.smi(live=True)
@@ -242,6 +243,7 @@ def test_the_state_file_says_that_the_end_was_asked_for(room):
     assert (pid, True) == (state["pid"], state["stopped_at"] > state["launched_at"])
 
 
+@pytest.mark.slow
 def test_what_is_started_again_and_again_fails_with_who_does_it(room):
     """A supervisor that is no part of the server restarts it as often as it is ended."""
     loop = f"while :; do {room.actor_file} --title sglang::scheduler_TP0; done"
@@ -287,6 +289,7 @@ def test_an_unknown_engine_is_refused_before_a_host_is_touched(engine):
     assert [("engine", True)] == [(name, "did you mean" in fix) for name, _, fix in problems]
 
 
+@pytest.mark.slow
 def test_processes_that_cannot_be_looked_into_are_said(rooms):
     """Without the right to look, "nothing holds a GPU" would be a guess."""
     from cleanslate.runner.apply import apply_step, validate

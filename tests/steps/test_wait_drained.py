@@ -108,6 +108,7 @@ def test_where_no_server_is_there_is_nothing_to_drain():
     assert (Status.OK, False, None) == (result.status, result.data["serving"], result.data["in_flight"])
 
 
+@pytest.mark.slow
 def test_a_launch_that_lives_and_does_not_listen_yet_is_not_nothing(serving):
     """Its process is there, so it may well have requests in a moment."""
     serving.launch("--fault", "no-http")

@@ -47,6 +47,7 @@ def test_the_time_it_took_is_remembered_for_the_next_launch_of_the_same(serving)
     assert any(facts.get("usual") is not None for facts in target.progress)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "code", "number", "said", "hint"),
     [
