@@ -117,6 +117,12 @@ def _start_text(asked: tuple[tuple[str, ...], str]) -> Start:
 
 def parcel(modules: Iterable[str], *, as_code: bool) -> tuple[dict[str, tuple[int, bool]], bytes]:
     """The header {name: (size, is code)} and the compressed bytes of further modules."""
+    return _parcel((tuple(modules), as_code))
+
+
+@once
+def _parcel(asked: tuple[tuple[str, ...], bool]) -> tuple[dict[str, tuple[int, bool]], bytes]:
+    modules, as_code = asked
     parts = {name: _code(name) if as_code else _source(name).encode() for name in modules}
     return {name: (len(part), as_code) for name, part in parts.items()}, zlib.compress(b"".join(parts.values()), 6)
 

@@ -13,7 +13,8 @@ from cleanslate.remote.web import get, http  # noqa: F401 - the calls `net.get` 
 _STATES = {
     "ESTABLISHED": "01", "SYN_SENT": "02", "SYN_RECV": "03", "FIN_WAIT1": "04", "FIN_WAIT2": "05", "TIME_WAIT": "06",
 }  # fmt: skip
-_TOLD = 1.0  # seconds between progress reports
+_TOLD = 1.0  # seconds until the first progress report
+_GROWN = 4  # times the last report's, and it is worth another one: how long it has been, everybody knows
 _READ_AT_ONCE = 1 << 20
 
 
@@ -44,7 +45,7 @@ class _Wait:
             left = min(end - self.elapsed(), self.call.left())
             if left <= 0 or self.call.cancelled.is_set():
                 return False
-            if self.elapsed() - told >= max(_TOLD, told / 5):  # the longer it takes, the less often it is told
+            if self.elapsed() >= max(_TOLD, told * _GROWN):
                 told = self.elapsed()
                 self.call.progress(text=self.options["text"], elapsed=round(told, 1), of=end)
             self.call.cancelled.wait(min(self.options["sleep"], left))

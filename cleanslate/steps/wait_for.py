@@ -56,7 +56,9 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
     yield from ()
     _refuse(args)
     what = _what(args)
-    usual = 0.5 if args.state in ("stopped", "drained") or (args.state == "absent" and args.path is None) else 0.1
+    usual = 0.05 if args.path is not None else 0.1
+    if args.state in ("stopped", "drained") or (args.state == "absent" and args.path is None):
+        usual = 0.5
     found = context.read(
         "net.wait_for",
         within=min(context.deadline, args.delay + args.timeout + 30),

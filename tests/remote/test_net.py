@@ -133,13 +133,15 @@ def test_a_text_that_is_written_at_last(tmp_path):
     assert found["match_groups"] == ["30000"]
 
 
-def test_it_tells_how_long_it_has_waited(tmp_path, monkeypatch):
+def test_it_tells_how_long_it_has_waited_and_less_often_the_longer_it_takes(tmp_path, monkeypatch):
+    """Of fifty hosts that wait, each report is work for the controller; that they still wait it knows."""
     monkeypatch.setattr(net, "_TOLD", 0.02)
     call, told = Call(), []
     call.progress = lambda **facts: told.append(facts)
     wait(path=str(tmp_path / "never"), timeout=0.1, call=call)
     assert told[0]["text"] == "waiting"
     assert [one["of"] for one in told] == [0.1] * len(told)
+    assert 1 <= len(told) <= 2
 
 
 def test_a_call_that_is_cancelled_stops_waiting(tmp_path):

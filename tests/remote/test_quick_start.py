@@ -81,13 +81,14 @@ def test_an_agent_that_runs_a_command_under_a_lease_imports_nothing_slow(tmp_pat
     """Each of these takes about as long to import as starting Python does."""
     text = (
         f"import sys, os; sys.path.insert(0, {str(ROOT)!r}); os.environ['CLEANSLATE_LEASES'] = {str(tmp_path)!r}\n"
-        "from cleanslate.remote import agent, command, leases\n"
+        "from cleanslate.remote import agent, command, leases, presence\n"
         "from cleanslate.remote.registry import Call\n"
         "wish = dict(run='r', who='w', playbook='p', step='s', since=1.0, resources=['host'])\n"
         "leases.hold(Call(), dict(wish, **{'from': 'f'}))\n"
         "assert command.run(Call(), argv=['true'])['rc'] == 0\n"
+        "presence.gpus(Call())\n"
         "leases.let_go('ok')\n"
-        "slow = {'json', 'subprocess', 'threading', 'collections', 're', 'enum', 'signal', 'socket', 'contextlib'}\n"
+        "slow = {'json', 'subprocess', 'threading', 'collections', 're', 'enum', 'signal', 'socket', 'contextlib', 'shutil'}\n"
         "print(sorted(slow & sys.modules.keys()))\n"
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", text], capture_output=True, text=True, check=True)
