@@ -56,7 +56,7 @@ def behave(args: Arguments, context: StepContext) -> Behaviour:
     yield from ()
     _refuse(args)
     what = _what(args)
-    usual = 0.05 if args.path is not None else 0.1
+    usual = 0.05
     if args.state in ("stopped", "drained") or (args.state == "absent" and args.path is None):
         usual = 0.5
     found = context.read(
