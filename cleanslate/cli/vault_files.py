@@ -7,14 +7,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from cleanslate.cli.vault_options import read_keys
 from cleanslate.errors import InputError, suggest
 
-if TYPE_CHECKING:
-    from cleanslate.vault import VaultKeys
-
 ACTIONS = ("encrypt", "decrypt", "view", "edit", "rekey", "encrypt-string")
+_ASKED = ("default@prompt",)
 
 
 def vault(action: str, name: str, sources: Sequence[str], new_source: str | None) -> int:
@@ -31,7 +29,7 @@ def vault(action: str, name: str, sources: Sequence[str], new_source: str | None
         raise InputError(
             f"inv vault {action} needs {'the name of a variable' if action == 'encrypt-string' else 'a file'}"
         )
-    keys = _keys(sources)
+    keys = read_keys(sources, _ASKED)
     path = Path(name).expanduser()
     if action == "encrypt-string":
         print(room.encrypt_string(_value(name), keys, name=name))
@@ -46,7 +44,7 @@ def vault(action: str, name: str, sources: Sequence[str], new_source: str | None
         room.decrypt_files([path], keys)
         print(f"{path} is decrypted")
     else:
-        room.rekey_files([path], keys, _keys([new_source or "default@prompt"]))
+        room.rekey_files([path], keys, read_keys([new_source] if new_source else _ASKED))
         print(f"{path} has a new key")
     return 0
 
@@ -58,16 +56,6 @@ def _value(name: str) -> str:
     import getpass
 
     return getpass.getpass(f"Value of {name}: ")
-
-
-def _keys(sources: Sequence[str]) -> VaultKeys:
-    import getpass
-
-    from cleanslate.vault import VaultKeys
-
-    fallback = os.environ.get("ANSIBLE_VAULT_PASSWORD_FILE")
-    given = list(sources) or [f"default@{fallback}" if fallback else "default@prompt"]
-    return VaultKeys.from_sources(given, prompt=lambda name: getpass.getpass(f"Vault password ({name}): "))
 
 
 def _edit(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The vault options of the command line, as keys."""
+"""The keys of vaults: from the command line, else from where the environment says that the password is."""
 
 from __future__ import annotations
 
@@ -26,10 +26,7 @@ def vault_keys(options: VaultOptions, secrets: Secrets) -> Callable[[str], str]:
     sources = list(options.vault_id) + [f"default@{path}" for path in options.vault_password_file]
     if options.ask_vault_password:
         sources.append("default@prompt")
-    fallback = os.environ.get("ANSIBLE_VAULT_PASSWORD_FILE")
-    if not sources and fallback:
-        sources = [f"default@{fallback}"]
-    keys = VaultKeys.from_sources(sources, prompt=lambda name: getpass.getpass(f"Vault password ({name}): "))
+    keys = read_keys(sources)
 
     def decrypt(envelope: str) -> str:
         text = keys.decrypt(envelope)
@@ -39,6 +36,13 @@ def vault_keys(options: VaultOptions, secrets: Secrets) -> Callable[[str], str]:
         return text
 
     return decrypt
+
+
+def read_keys(sources: Sequence[str], otherwise: Sequence[str] = ()) -> VaultKeys:
+    """The keys of `id@source`s; where none is given those of ANSIBLE_VAULT_PASSWORD_FILE, and `otherwise` last."""
+    fallback = os.environ.get("ANSIBLE_VAULT_PASSWORD_FILE")
+    given = list(sources) or ([f"default@{fallback}"] if fallback else otherwise)
+    return VaultKeys.from_sources(given, prompt=lambda name: getpass.getpass(f"Vault password ({name}): "))
 
 
 def _values(text: str) -> Iterator[str]:
