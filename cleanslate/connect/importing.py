@@ -20,9 +20,9 @@ def import_paramiko() -> None:
     archives and of tables: 20 ms, a fifth of what importing paramiko takes. The name of the folder beside it says the
     same.
     """
-    if "paramiko" in sys.modules:
-        return
-    with _one_at_a_time:
+    with _one_at_a_time:  # whoever finds it there without waiting may find half of it
+        if "paramiko" in sys.modules:
+            return
         said = None if "importlib.metadata" in sys.modules else _version("paramiko")
         stand_in = _only_the_version(said) if said is not None else None
         if stand_in is not None:

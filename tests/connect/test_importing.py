@@ -37,3 +37,25 @@ def test_the_stand_in_gives_way_to_the_real_one() -> None:
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "1.2.3 True PackageNotFoundError\n" == said.stdout
+
+
+def test_fifty_hosts_that_begin_together_find_all_of_it() -> None:
+    """Each in its own thread, and none goes on while another one is in the middle of the import."""
+    code = (
+        "import sys, threading\n"
+        "from cleanslate.connect.importing import import_paramiko\n"
+        "sys.setswitchinterval(1e-5)\n"
+        "failed = []\n"
+        "def begin():\n"
+        "    try:\n"
+        "        import_paramiko()\n"
+        "        from paramiko.client import SSHClient\n"
+        "        from paramiko.message import Message\n"
+        "    except BaseException as error:\n"
+        "        failed.append(error)\n"
+        "threads = [threading.Thread(target=begin) for _ in range(50)]\n"
+        "[thread.start() for thread in threads], [thread.join() for thread in threads]\n"
+        "print(failed)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "[]\n" == said.stdout
