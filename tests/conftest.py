@@ -3,7 +3,9 @@
 import gc
 import os
 import shutil
+import sys
 import tempfile
+from pathlib import Path
 
 import tests.laws  # noqa: F401 - the profiles of Hypothesis, which pytest is told by name
 from tests.room.fixtures import actor, freezer, gpu_room, libraries, room, rooms, standing_rooms  # noqa: F401 - fixtures
@@ -17,9 +19,20 @@ def pytest_configure(config):
     """
     config.leases = tempfile.mkdtemp(prefix="cleanslate-leases-test-")
     os.environ["CLEANSLATE_LEASES"] = config.leases
+    _keep_bytecode()
     gc.set_threshold(100_000, 20, 50)  # what four thousand tests are made of stays: do not look through it all the time
     worker = os.environ.get("PYTEST_XDIST_WORKER", "alone")
     os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(config.rootpath / ".hypothesis" / worker)
+
+
+def _keep_bytecode():
+    """Where Python was told to write no bytecode, keep it in the virtual environment, also that of processes we start.
+
+    Else each of three test processes compiles every test, and each `inv`, lab and agent that a test starts our code.
+    """
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None) and sys.prefix != sys.base_prefix:
+        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(sys.prefix, "bytecode"))
+        sys.dont_write_bytecode = False
 
 
 def pytest_unconfigure(config):
