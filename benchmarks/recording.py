@@ -14,7 +14,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from cleanslate.cli.play import PlayOptions, load
+from cleanslate.cli.loading import PlayOptions, load
 from cleanslate.cli.settings import Settings
 from cleanslate.connect.connections import RunConnections
 from cleanslate.record import RunRecord, Wanted, list_runs

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cleanslate.cli.extra_vars import extra_variables
-from cleanslate.cli.play import PlayOptions
+from cleanslate.cli.loading import PlayOptions
 from cleanslate.cli.settings import Settings
 from cleanslate.errors import InputError, Origin
 from cleanslate.model import Event, Keywords, Play, Playbook, SourceMap, SourceText, Step

@@ -36,7 +36,7 @@ def lease(
 ) -> int:
     """Show who works on a host, or take it away from them: inv lease show gpu1."""
     from cleanslate.cli.lease import lease as work
-    from cleanslate.cli.play import PlayOptions
+    from cleanslate.cli.loading import PlayOptions
     from cleanslate.cli.settings import settings_of
 
     options = PlayOptions("", inventory or (), become=become)

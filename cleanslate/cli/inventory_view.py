@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cleanslate.cli.play import Decrypt, PlayOptions, vault_of
+from cleanslate.cli.loading import Decrypt, PlayOptions, vault_of
 from cleanslate.cli.settings import Settings, find_playbook
 from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError, Origin, suggest

@@ -12,7 +12,7 @@ from cleanslate.cli.settings import Settings
 from cleanslate.errors import InputError
 
 if TYPE_CHECKING:
-    from cleanslate.cli.play import PlayOptions
+    from cleanslate.cli.loading import PlayOptions
     from cleanslate.connect.target import Target
     from cleanslate.model import Inventory
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from cleanslate.cli.listing import known_playbooks
-from cleanslate.cli.play import PlayOptions, load
+from cleanslate.cli.loading import PlayOptions, load
 from cleanslate.cli.settings import Settings
 from cleanslate.errors import InputError, Problem
 

@@ -12,7 +12,7 @@ from cleanslate.errors import InputError
 from cleanslate.model import Node, Play, Role, Step, walk
 
 if TYPE_CHECKING:
-    from cleanslate.cli.play import Loaded, PlayOptions
+    from cleanslate.cli.loading import Loaded, PlayOptions
 
 
 def list_playbooks(settings: Settings, *, as_json: bool) -> int:
@@ -46,7 +46,7 @@ def _about(path: Path) -> str:
 
 def list_plays(loaded: Loaded, options: PlayOptions) -> None:
     """--list-hosts, --list-tasks, --list-tags."""
-    from cleanslate.cli.play import words
+    from cleanslate.cli.loading import words
 
     only, skip = words(options.tags), words(options.skip_tags)
     print(f"playbook: {loaded.playbook.path}")

@@ -7,7 +7,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from cleanslate.cli.play import PlayOptions, connection_variables, vault_of
+from cleanslate.cli.asking import connection_variables
+from cleanslate.cli.loading import PlayOptions, vault_of
 from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError, Origin
 from cleanslate.model import Event, Inventory, Keywords, Play, Playbook, SourceMap, SourceText, Step

@@ -6,15 +6,15 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cleanslate.cli.settings import Settings, find_playbook
+from cleanslate.cli.asking import Asker, connection_variables
+from cleanslate.cli.loading import Loaded, PlayOptions, load, source, words
+from cleanslate.cli.settings import Settings
 from cleanslate.dataclass import dataclass
-from cleanslate.errors import InputError, Problems
-from cleanslate.model import Inventory, Playbook, SourceMap
-from cleanslate.redaction import Secrets
+from cleanslate.errors import InputError
 
 if TYPE_CHECKING:
     from cleanslate.record import RunRecord
@@ -22,60 +22,6 @@ if TYPE_CHECKING:
     from cleanslate.record.provenance import Provenance
     from cleanslate.runner.replay import Replay
     from cleanslate.runner.world import World
-
-Decrypt = Callable[[str], str]
-
-
-@dataclass
-class PlayOptions:
-    """The command line of `inv play`, as given. Names are Ansible's."""
-
-    name: str
-    inventory: Sequence[str] = ()
-    limit: str | None = None
-    extra_vars: Sequence[str] = ()
-    tags: Sequence[str] = ()
-    skip_tags: Sequence[str] = ()
-    check: bool = False
-    diff: bool = False
-    start_at_task: str | None = None
-    step: bool = False
-    forks: int = 0
-    vault_id: Sequence[str] = ()
-    vault_password_file: Sequence[str] = ()
-    ask_vault_password: bool = False
-    output: str = "console"
-    verbose: int = 0
-    user: str | None = None
-    private_key: str | None = None
-    connection: str | None = None
-    become: bool = False
-    become_user: str | None = None
-    become_method: str | None = None
-    ask_become_pass: bool = False
-    ask_pass: bool = False
-    force_handlers: bool = False
-    accept_new_host_keys: bool = False
-    list_hosts: bool = False
-    list_tasks: bool = False
-    list_tags: bool = False
-    syntax_check: bool = False
-    wait: str | None = None
-    detach: bool = False
-    clean: bool = False
-
-
-@dataclass
-class Loaded:
-    """Everything that is read before a host is touched."""
-
-    playbook: Playbook
-    inventory: Inventory
-    extra_vars: SourceMap
-    secrets: Secrets
-    decrypt: Decrypt | None
-    warnings: list[Any] = field(default_factory=list)
-    reload: Callable[[], Inventory] | None = None
 
 
 def play(options: PlayOptions, settings: Settings) -> int:
@@ -115,66 +61,6 @@ def _detached(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
     return detach(settings.runs, run_id, lambda: run_loaded(options, settings, loaded, run_id=run_id))
 
 
-def load(options: PlayOptions, settings: Settings, *, lint: bool = False) -> Loaded:
-    """Read inventory, variables and playbook, and check them together; every mistake is in the InputError.
-
-    With `lint`, what runs and is probably not meant is among the warnings.
-    """
-    from cleanslate.cli.extra_vars import extra_variables
-    from cleanslate.inventory import check_variable_files, load_inventory, match_hosts
-    from cleanslate.playbook import check_playbook, load_playbook
-
-    path = find_playbook(settings.root, options.name)
-    secrets = Secrets()
-    decrypt = vault_of(options, secrets)
-    problems = Problems()
-    extra_vars: SourceMap = _collect(problems, lambda: extra_variables(options.extra_vars, decrypt)) or SourceMap()
-    sources = [_source(text) for text in options.inventory] or list(settings.inventory)
-    here = Path.cwd()
-
-    def read_inventory() -> Inventory:
-        return load_inventory(sources, base=here, vault=decrypt)
-
-    inventory = _collect(problems, read_inventory)
-    playbook = _collect(problems, lambda: load_playbook(path, vault=decrypt, problems=problems, extra_vars=extra_vars))
-    if inventory is not None:
-        check_variable_files(inventory, playbook_dir=path.parent, vault=decrypt, problems=problems)
-        problems.found += inventory.warnings
-        if options.limit:
-            _collect(problems, lambda: match_hosts("all", inventory, limit=options.limit))
-    if playbook is not None and inventory is not None:
-        check_playbook(playbook, inventory, extra_vars=extra_vars, problems=problems, vault=decrypt, lint=lint)
-    problems.raise_if_any()
-    assert playbook is not None
-    assert inventory is not None
-    warnings = [problem for problem in problems.found if problem.severity == "warning"]
-    return Loaded(playbook, inventory, extra_vars, secrets, decrypt, warnings, read_inventory)
-
-
-def _source(text: str) -> str:
-    """A source as given; a path relative to where the person stands becomes absolute."""
-    return text if "," in text else str(Path(text).expanduser().absolute())
-
-
-def _collect(problems: Problems, load: Callable[[], Any]) -> Any:
-    """Load something; its mistakes join the others instead of hiding them."""
-    try:
-        return load()
-    except InputError as error:
-        problems.include(error)
-        return None
-
-
-def vault_of(options: PlayOptions, secrets: Secrets) -> Decrypt | None:
-    """The vault keys that were named; without any, files that need one say so when they are read."""
-    named = options.vault_id or options.vault_password_file or options.ask_vault_password
-    if not (named or os.environ.get("ANSIBLE_VAULT_PASSWORD_FILE")):
-        return None
-    from cleanslate.cli.vault_options import vault_keys
-
-    return vault_keys(options, secrets)
-
-
 @dataclass(frozen=True)
 class Going:
     """The run that this one goes on with: what it has done, its id, and `over`: runs that have surely ended."""
@@ -198,7 +84,7 @@ def run_loaded(
 
     wait = seconds_of(options.wait)
     run_id = run_id or new_run_id(loaded.playbook.path.stem)
-    asker = _Asker()
+    asker = Asker()
     become_password = asker.become_password(loaded.secrets) if options.ask_become_pass else None
     connection_vars = connection_variables(options, loaded.secrets)
     known = _provenance(loaded, options, settings, who())
@@ -338,61 +224,6 @@ def _holder(run_id: str, facts: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def words(given: Sequence[str]) -> list[str]:
-    """Tags as given: several options, each with commas."""
-    return [word.strip() for text in given for word in text.split(",") if word.strip()]
-
-
-def connection_variables(options: PlayOptions, secrets: Secrets) -> dict[str, Any]:
-    """What the command line says of connections; variables of the inventory win over it, as in Ansible."""
-    said: dict[str, Any] = {
-        "ansible_user": options.user,
-        "ansible_ssh_private_key_file": options.private_key,
-        "ansible_connection": options.connection,
-        "ansible_become_method": options.become_method,
-    }
-    if options.ask_pass:
-        import getpass
-
-        said["ansible_password"] = getpass.getpass("SSH password: ")
-        secrets.add(said["ansible_password"])
-    return {name: value for name, value in said.items() if value is not None}
-
-
-class _Asker:
-    """Asks the person at the terminal."""
-
-    def __call__(self, prompt: str, echo: bool, seconds: float | None) -> str | None:
-        """Ask; None when the seconds ran out."""
-        if not echo:
-            import getpass
-
-            return getpass.getpass(f"{prompt}: ")
-        print(f"{prompt}: ", end="", flush=True)
-        if seconds is not None:
-            import select
-
-            ready, _, _ = select.select([sys.stdin], [], [], seconds)
-            if not ready:
-                print()
-                return None
-        return sys.stdin.readline().rstrip("\n")
-
-    def become_password(self, secrets: Secrets) -> Callable[[], str]:
-        """A function that asks for the become password, once."""
-        known: list[str] = []
-
-        def ask() -> str:
-            if not known:
-                import getpass
-
-                known.append(getpass.getpass("BECOME password: "))
-                secrets.add(known[0])
-            return known[0]
-
-        return ask
-
-
 def _provenance(loaded: Loaded, options: PlayOptions, settings: Settings, user: str) -> Provenance:
     """What the record keeps of how the run was started."""
     from cleanslate.record.provenance import provenance
@@ -405,7 +236,7 @@ def _provenance(loaded: Loaded, options: PlayOptions, settings: Settings, user: 
         loaded.extra_vars,
         loaded.secrets,
         asdict(options),
-        [_source(text) for text in options.inventory] or list(settings.inventory),
+        [source(text) for text in options.inventory] or list(settings.inventory),
     )
     known.facts = {
         "playbook": str(loaded.playbook.path),

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 from cleanslate.cli.again import Again
-from cleanslate.cli.play import PlayOptions
+from cleanslate.cli.loading import PlayOptions
 from cleanslate.cli.settings import Settings
 from cleanslate.errors import CleanslateError, InputError
 from cleanslate.record import find_run, read_run

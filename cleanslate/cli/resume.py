@@ -11,7 +11,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cleanslate.cli.play import Going, PlayOptions, load, process_start, run_loaded
+from cleanslate.cli.loading import PlayOptions, load
+from cleanslate.cli.play import Going, process_start, run_loaded
 from cleanslate.cli.settings import Settings
 from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError, Problem

@@ -115,7 +115,7 @@ def play(
     """Run a playbook on its hosts: inv play restart-eagle3."""
     given = dict(locals())
     del given["context"], given["flush_cache"]
-    from cleanslate.cli.play import PlayOptions
+    from cleanslate.cli.loading import PlayOptions
     from cleanslate.cli.play import play as run
     from cleanslate.cli.settings import settings_of
 
@@ -168,7 +168,7 @@ def lint(
     given = dict(locals())
     del given["context"], given["json"], given["path"], given["output"]
     from cleanslate.cli.lint import lint as run
-    from cleanslate.cli.play import PlayOptions
+    from cleanslate.cli.loading import PlayOptions
     from cleanslate.cli.settings import settings_of
 
     return run(path, PlayOptions(name="", **given), settings_of(context), output="json" if json else output)
@@ -206,7 +206,7 @@ def inventory(
 ) -> int:
     """Show the hosts and groups."""
     from cleanslate.cli.inventory_view import show_inventory
-    from cleanslate.cli.play import PlayOptions
+    from cleanslate.cli.loading import PlayOptions
     from cleanslate.cli.settings import settings_of
 
     options = PlayOptions(
@@ -244,7 +244,7 @@ def explain(
 ) -> int:
     """Show every definition of a variable for a host, lowest precedence first, and which one wins."""
     from cleanslate.cli.inventory_view import explain_variable
-    from cleanslate.cli.play import PlayOptions
+    from cleanslate.cli.loading import PlayOptions
     from cleanslate.cli.settings import settings_of
 
     options = PlayOptions(playbook or "", inventory or (), extra_vars=extra_vars or ())
@@ -285,7 +285,7 @@ def run(
     given = dict(locals())
     del given["context"], given["pattern"]
     from cleanslate.cli.adhoc import run_command
-    from cleanslate.cli.play import PlayOptions
+    from cleanslate.cli.loading import PlayOptions
     from cleanslate.cli.settings import settings_of
 
     return run_command(pattern, PlayOptions(name="", **given), settings_of(context))
@@ -305,7 +305,7 @@ def run(
 def gpus(context: Any, pattern: str = "all", inventory: Any = None, json: bool = False, once: bool = False) -> int:
     """Read the GPUs of hosts: memory, holders, health; on a terminal every second, until Ctrl-C."""
     from cleanslate.cli.adhoc import read_gpus
-    from cleanslate.cli.play import PlayOptions
+    from cleanslate.cli.loading import PlayOptions
     from cleanslate.cli.settings import settings_of
 
     return read_gpus(pattern, PlayOptions("", inventory or ()), settings_of(context), as_json=json, once=once)

@@ -65,7 +65,7 @@ def test_a_playbook_by_name_with_the_repository_s_own_settings(project):
         (["play", "hello", "-e", "@nosuch.yml"], 64, "nosuch.yml"),
         (["play", "hello", "--output", "jason"], 64, "console, plain, json, quiet"),
         (["play", "hello", "--chek"], 64, "--chek"),
-        (["play"], 64, "name"),
+        (["play"], 64, "play needs NAME"),
         (["pley", "hello"], 64, "pley"),
         (["show", "last"], 64, "there are no runs"),
         (["steps", "copi"], 64, 'did you mean "copy"?'),

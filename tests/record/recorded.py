@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cleanslate.cli.play import PlayOptions, play
+from cleanslate.cli.loading import PlayOptions
+from cleanslate.cli.play import play
 from cleanslate.cli.settings import Settings
 from cleanslate.record import find_run, read_run
 

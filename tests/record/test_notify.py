@@ -9,8 +9,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from cleanslate.cli.loading import PlayOptions
 from cleanslate.cli.notifying import news, notify_setting
-from cleanslate.cli.play import PlayOptions, play
+from cleanslate.cli.play import play
 from cleanslate.errors import InputError
 from cleanslate.model import Event
 from cleanslate.record import RunRecord, read_run

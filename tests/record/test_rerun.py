@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cleanslate.cli.play import PlayOptions
+from cleanslate.cli.loading import PlayOptions
 from cleanslate.cli.rerun import arguments_of
 from cleanslate.errors import InputError
 from cleanslate.record import find_run, read_run
