@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
 
 from cleanslate.cli import namespace
+from cleanslate.cli.__main__ import Inv
 
 REPOSITORY = Path(__file__).parents[2]
 PLAY = """\
@@ -74,12 +76,22 @@ def test_a_playbook_by_name_with_the_repository_s_own_settings(project):
         (["explain", "who", "alpha"], 64, 'nothing defines "who"'),
     ],
 )
-def test_wrong_input_is_64_and_says_what_would_be_right(project, words, code, said):
-    """Nothing is contacted; the message goes to standard error."""
-    done = inv(*words, cwd=project)
-    assert code == done.returncode, done.stdout + done.stderr
-    assert said in done.stderr
+def test_wrong_input_is_64_and_says_what_would_be_right(project, monkeypatch, capsys, words, code, said):
+    """Nothing is contacted; the message goes to standard error. In this process: others show that `inv` is no other."""
+    monkeypatch.chdir(project)
+    with pytest.raises(SystemExit) as end:
+        # of its own, because Invoke takes the help out of the tasks that it describes
+        Inv(name="cleanslate", binary="inv", version="1", namespace=deepcopy(namespace)).run(["inv", *words])
+    assert code == end.value.code
+    assert said in capsys.readouterr().err
     assert not (project / "records").exists()
+
+
+def test_wrong_input_is_the_exit_code_of_the_process(project):
+    """Whatever was wrong."""
+    done = inv("play", "helo", cwd=project)
+    assert (64, "") == (done.returncode, done.stdout)
+    assert 'did you mean "hello"?' in done.stderr
 
 
 def test_all_mistakes_are_told_at_once(project):
