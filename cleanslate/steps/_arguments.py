@@ -72,7 +72,7 @@ def known_fields(arguments: Any) -> Mapping[str, KnownField]:  # a class; mypy t
     for name, info in model.model_fields.items():
         aliases = [*_choices(info.alias), *_choices(info.validation_alias)]
         own = [name] if not aliases or (by_name and not name.endswith("_")) else []
-        found[name] = KnownField((*own, *aliases), info.is_required())
+        found[name] = KnownField(tuple(dict.fromkeys((*own, *aliases))), info.is_required())
     return found
 
 

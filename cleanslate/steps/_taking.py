@@ -39,7 +39,8 @@ class _Known:
         self.required = value is _MISSING and self.factory is None
         self.aliases = [*_names(options.get("alias")), *_names(options.get("validation_alias"))]
         # `validate_` is only how `validate` is spelt in Python, where models have a method of that name.
-        self.words = [*([] if self.aliases and name.endswith("_") else [name]), *self.aliases]
+        own = [] if self.aliases and name.endswith("_") else [name]
+        self.words = list(dict.fromkeys((*own, *self.aliases)))
         self.bounds = {key: options[key] for key in _BOUNDS if key in options}
         self.looked_through = set(options) <= {*_BOUNDS, "alias", "validation_alias", "default", "default_factory"}
         self.checks: list[Check] = []

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Any
+from typing import Annotated, Any
 
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -158,6 +159,43 @@ def test_the_same_values_are_equal() -> None:
     """And are shown with their names."""
     assert accept(Inner, {"depth": 2}) == accept(Inner, {"depth": 2})
     assert "Inner(depth=2)" == repr(accept(Inner, {"depth": 2}))
+
+
+class Foreign(StepArguments):
+    """Written with pydantic's own names, as a repository's step type may be."""
+
+    name: Text = pydantic.Field(validation_alias=pydantic.AliasChoices("name", "called"))
+    """Its name."""
+    count: Annotated[int, pydantic.Field(ge=1)] = 1
+    """How many."""
+
+    @pydantic.field_validator("name")
+    @classmethod
+    def _short(cls, name: str) -> str:
+        if len(name) > 3:
+            raise ValueError("too long")
+        return name
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"called": "x"}, ("x", 1)),
+        ({"name": 5, "count": 2}, ("5", 2)),
+        ({"name": "long one"}, [("name",)]),
+        ({"name": "x", "count": 0}, [("count",)]),
+        ({}, [("name",)]),
+    ],
+)
+def test_pydantics_own_names_do_as_well(values: dict[str, Any], expected: Any) -> None:
+    """Such a class is taken by pydantic alone."""
+    try:
+        made = accept(Foreign, values)
+    except WrongArguments as error:
+        assert expected == [one["loc"] for one in error.details]
+    else:
+        assert expected == (made.name, made.count)
+    assert [("name", "called"), ("count",)] == [tuple(one.words) for one in known_fields(Foreign).values()]
 
 
 def test_descriptions_come_from_the_source() -> None:
