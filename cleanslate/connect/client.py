@@ -27,6 +27,7 @@ SLACK = 5.0  # seconds beyond its deadline in which a target may still answer th
 START = 30.0  # seconds in which a login shell must have started the agent
 _LOOK = 1.0  # seconds between looks at the connection while waiting for the agent to come up
 _LOOK_LATER = 5.0  # and for its answer: it is told at once when the connection ends, only silence has to be looked for
+_LISTEN = 30.0  # seconds after which a reader that hears nothing looks whether it is still wanted; its end wakes it
 _LEFT_ALONE = 4  # times a link's patience, after which an agent that hears nothing believes that we are gone
 _BEATS = 3  # words in the time of a link's patience, so that the agent hears us
 _NOISE = 16384  # bytes kept of what came before the agent was up
@@ -238,7 +239,7 @@ class AgentClient:
             while buffer is not None:
                 while (found := take_frame(buffer)) is not None:
                     self._handle(*found)
-                data = self._stream.receive(5.0)
+                data = self._stream.receive(_LISTEN)
                 if data == b"" or self.failure is not None:
                     break
                 buffer += data or b""
@@ -252,7 +253,7 @@ class AgentClient:
         """What follows the agent's first word; None when the stream ends before it."""
         buffer = bytearray(self._early)
         while (at := buffer.find(self._up)) < 0:
-            data = self._stream.receive(5.0)
+            data = self._stream.receive(_LISTEN)
             if data == b"" or self.failure is not None:
                 self._early = bytes(buffer)
                 return None
