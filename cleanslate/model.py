@@ -9,6 +9,7 @@ unless somebody grants it again on purpose.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import field
@@ -347,8 +348,21 @@ class Event:
     """Something that happened in a run: a dotted fact with its keys (docs/events.md lists them all).
 
     `at` is seconds since the epoch. `data` holds only JSON types, and secrets are already redacted.
+    `line` is the event as a line of JSON in UTF-8 with its newline, where that is known already; see `event_line`.
     """
 
     kind: str
     data: Mapping[str, Any]
     at: float = field(default_factory=time.time)
+    line: bytes = field(default=b"", compare=False, repr=False)
+
+
+def event_line(event: Event) -> bytes:
+    """The event as a line of JSON in UTF-8, with its newline; what is no Unicode is written as an escape."""
+    if event.line:
+        return event.line
+    text = _json({"at": round(event.at, 4), "kind": event.kind, **event.data})
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=str, separators=(",", ":")).encode

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cleanslate.errors import InputError
-from cleanslate.model import Event
+from cleanslate.model import Event, event_line
 from cleanslate.record.outputs import LONG, Outputs
 
 VERSION = 1
@@ -79,9 +79,9 @@ class RunRecord:
     def _append(self, event: Event) -> None:
         if event.kind == "host.kept":
             event = Event(event.kind, self._keep(event.data), event.at)
-        line = _line(event.at, event.kind, event.data)
+        line = event_line(event)
         if len(line) > LONG:
-            line = _line(event.at, event.kind, self._outputs.taken_out(event.data))
+            line = event_line(Event(event.kind, self._outputs.taken_out(event.data), event.at))
         _write_all(self._events, line)
         self._size += len(line)
         if event.kind == "play.started":
@@ -162,13 +162,8 @@ def facts_text(facts: Mapping[str, Any]) -> str:
 _json = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=str).encode
 
 
-def _line(at: float, kind: str, data: Mapping[str, Any]) -> bytes:
-    text = _json({"at": round(at, 4), "kind": kind, **data})
-    return text.encode("utf-8", "backslashreplace") + b"\n"
-
-
 def _write_all(descriptor: int, data: bytes) -> None:
     """Write everything, also where the system takes only a part at a time."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
+    written = os.write(descriptor, data)
+    while written < len(data):
+        written += os.write(descriptor, data[written:])

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from typing import TextIO
 
-from cleanslate.model import Event
-
-_encode = json.JSONEncoder(check_circular=False).encode
+from cleanslate.model import Event, event_line
 
 
 class JsonLines:
-    """Writes each event as one line, and flushes it."""
+    """Writes each event as one line of ASCII, whatever the stream's encoding, and flushes it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def __call__(self, event: Event) -> None:
         """Write one event."""
-        line = {"at": round(event.at, 4), "kind": event.kind, **event.data}
-        self._stream.write(_encode(line) + "\n")
+        line = event_line(event)
+        self._stream.write(line.decode("ascii") if line.isascii() else _in_ascii(event))
         self._stream.flush()
+
+
+def _in_ascii(event: Event) -> str:
+    return json.dumps({"at": round(event.at, 4), "kind": event.kind, **event.data}, separators=(",", ":")) + "\n"

@@ -7,8 +7,10 @@ A line is a list of (style, text); the styles are names (`ok`, `changed`, `faile
 from __future__ import annotations
 
 import difflib
+import functools
 import json
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -36,10 +38,14 @@ class Narrator:
     _several: bool = False
     _kept: dict[tuple[int, str], list[str]] = field(default_factory=dict)
     _items: dict[tuple[int, str], int] = field(default_factory=dict)
+    _tellers: dict[str, Callable[[Mapping[str, Any]], Iterator[Line]] | None] = field(default_factory=dict)
 
     def tell(self, event: Event) -> list[Line]:
         """The lines for an event; none for one that people need not see."""
-        method = getattr(self, "_" + event.kind.replace(".", "_"), None)
+        kind = event.kind
+        if kind not in self._tellers:
+            self._tellers[kind] = getattr(self, "_" + kind.replace(".", "_"), None)
+        method = self._tellers[kind]
         if method is None:
             return []
         if self.quiet and event.kind not in _QUIET_KINDS and not _bad(event):
@@ -134,9 +140,10 @@ class Narrator:
             yield from self._verbose(result)
         else:
             yield from self._message(data)
-        for diff in data.get("diffs", []) if self.show_diff else []:
+        for diff in (data.get("diffs") or ()) if self.show_diff else ():
             yield from diff_lines(diff)
-        yield from self._warnings(data)
+        if data.get("warnings"):
+            yield from self._warnings(data)
 
     def _status_line(self, data: Mapping[str, Any], item: str | None) -> Line:
         status = data["status"]
@@ -305,7 +312,15 @@ def _short_path(origin: str) -> str:
     """An origin relative to where the person is, when that is shorter."""
     path, colon, rest = origin.partition(":")
     try:
-        short = str(Path(path).resolve().relative_to(Path.cwd()))
+        return _short_from(path, os.getcwd()) + colon + rest  # noqa: PTH109 - asked for each step: as a text it is quick
+    except OSError:
+        return origin
+
+
+@functools.lru_cache(maxsize=256)
+def _short_from(path: str, here: str) -> str:
+    try:
+        short = str(Path(path).resolve().relative_to(here))
     except (ValueError, OSError):
-        short = path
-    return (short if len(short) < len(path) else path) + colon + rest
+        return path
+    return short if len(short) < len(path) else path

@@ -47,11 +47,13 @@ def wants_color(stream: TextIO) -> bool:
 
 def styled(line: Line, *, color: bool) -> str:
     """A line as text, with escape codes if wanted. Control characters from hosts are shown, never obeyed."""
+    if not color:
+        return visible("".join([text for _, text in line]), but="\t").rstrip()
     parts = []
     for style, text in line:
         safe = visible(text, but="\t")
         code = _STYLES.get(style)
-        parts.append(f"\x1b[{code}m{safe}\x1b[0m" if color and code and safe else safe)
+        parts.append(f"\x1b[{code}m{safe}\x1b[0m" if code and safe else safe)
     return "".join(parts).rstrip()
 
 
@@ -89,12 +91,13 @@ class PlainWriter:
         if event.kind == "host.progress":
             self._progress(event)
             return
-        if event.kind == "host.finished":
+        if event.kind == "host.finished" and self._told_at:
             self._told.pop(str(event.data["host"]), None)
             self._told_at.pop(str(event.data["host"]), None)
-        for line in self._narrator.tell(event):
-            self._stream.write(styled(line, color=self._color) + "\n")
-        self._stream.flush()
+        lines = self._narrator.tell(event)
+        if lines:
+            self._stream.write("".join([styled(line, color=self._color) + "\n" for line in lines]))
+            self._stream.flush()
 
     def _progress(self, event: Event) -> None:
         host, text = str(event.data["host"]), progress_text(event.data)
