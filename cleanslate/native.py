@@ -9,7 +9,7 @@ from __future__ import annotations
 import marshal
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 Finder = Callable[[str], bool]
@@ -18,8 +18,8 @@ Finder = Callable[[str], bool]
 _ODD_NUMBERS = r"\de[-+]?\d{1,3}[,\]}]|0\.0000|NaN|Infinity"
 
 
-def json_of(values: Mapping[str, Any]) -> bytes | None:
-    """The values as JSON in UTF-8, without blanks.
+def json_of(value: Any) -> bytes | None:
+    """The value as JSON in UTF-8, without blanks.
 
     Only of Python's own types, which have one JSON form: anything else (a template's lazy map, a date, a text that
     is no Unicode) gives None, as does a key that is True or False.
@@ -27,10 +27,9 @@ def json_of(values: Mapping[str, Any]) -> bytes | None:
     core: Any = sys.modules.get("pydantic_core")
     if core is None:
         return None
-    plain: Any = values
     try:
-        marshal.dumps(plain, 2)  # refuses other types than Python's own, and subclasses of them, at once
-        text: bytes = core.to_json(plain)
+        marshal.dumps(value, 2)  # refuses other types than Python's own, and subclasses of them, at once
+        text: bytes = core.to_json(value)
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
     return None if b'"true":' in text or b'"false":' in text else text

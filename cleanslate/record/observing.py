@@ -19,6 +19,8 @@ _FROM_LOG = {
     "accept length": re.compile(r"accept len: ([\d.]+)"),
 }
 _MOST_METRICS = 200
+_TELLING = frozenset({"ansible_facts", "driver", "kernel_driver", "gpus", "engine", "metrics"})
+"""Fields of results from which something is learnt; most results have none of them."""
 
 
 class Observed:
@@ -55,10 +57,21 @@ class Observed:
 
     def _step_started(self, event: Event) -> None:
         data = event.data
-        step = {key: data.get(key) for key in ("step", "name", "type", "origin", "role", "section")}
+        get = data.get
         # A step that runs in several batches, or once more in a loop of includes, is one entry for each time.
-        self._open[data["step"]] = step | {"play": self._play, "started_at": event.at, "seconds": 0.0, "hosts": {}}
-        self.steps.append(self._open[data["step"]])
+        step = self._open[data["step"]] = {
+            "step": get("step"),
+            "name": get("name"),
+            "type": get("type"),
+            "origin": get("origin"),
+            "role": get("role"),
+            "section": get("section"),
+            "play": self._play,
+            "started_at": event.at,
+            "seconds": 0.0,
+            "hosts": {},
+        }
+        self.steps.append(step)
 
     def _host_finished(self, event: Event) -> None:
         data = event.data
@@ -71,7 +84,8 @@ class Observed:
             self._learn(str(data.get("delegate") or data["host"]), data["step"], data["result"])
 
     def _learn(self, host: str, step: int, result: Any) -> None:
-        if not isinstance(result, Mapping):
+        known = self._open.get(step) or {}
+        if not isinstance(result, dict) or (_TELLING.isdisjoint(result) and known.get("type") != "wait_healthy"):
             return
         self._learn_system(host, result)
         self._learn_gpus(host, result)
@@ -80,10 +94,10 @@ class Observed:
             version = result.get("engine_version")
             engines.setdefault(result["engine"], version)
             engines[result["engine"]] = version or engines[result["engine"]]
-        numbers = _metrics(self._open.get(step, {}), result)
+        numbers = _metrics(known, result)
         if numbers:
-            known = self.metrics.setdefault(host, {})
-            known.update(numbers if len(known) < _MOST_METRICS else {})
+            so_far = self.metrics.setdefault(host, {})
+            so_far.update(numbers if len(so_far) < _MOST_METRICS else {})
 
     def _learn_system(self, host: str, result: Mapping[str, Any]) -> None:
         facts = result.get("ansible_facts")

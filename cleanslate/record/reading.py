@@ -20,6 +20,7 @@ _HEAD = 2048  # bytes that are read for a list; a summary with the names of very
 _SECOND = len("20260131-221530")  # as an id begins; runs of one second are told apart by what they say themselves
 _OPENING = '{"summary": '
 _DECODER = json.JSONDecoder()
+_NUMBER, _LIST, _TEXT = (int, float, type(None)), (list, type(None)), (str, type(None))
 
 
 class RunSummary:
@@ -167,9 +168,9 @@ def _sound(runs: Path, name: str, facts: Any) -> RunSummary | None:
     """The summary, if it can be one: what somebody has damaged or made by hand spoils no list."""
     if not isinstance(facts, dict):
         return None
-    started, hosts, outcome = facts.get("started_at"), facts.get("hosts"), facts.get("outcome")
+    get = facts.get
     sound = (
-        isinstance(started, int | float | None) and isinstance(hosts, list | None) and isinstance(outcome, str | None)
+        isinstance(get("started_at"), _NUMBER) and isinstance(get("hosts"), _LIST) and isinstance(get("outcome"), _TEXT)
     )
     return RunSummary(runs, name, facts) if sound else None
 

@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from cleanslate import native
 from cleanslate.errors import InputError
 from cleanslate.model import Event, event_line
 from cleanslate.record.outputs import LONG, Outputs
@@ -159,7 +160,12 @@ def facts_text(facts: Mapping[str, Any]) -> str:
     return ",\n".join(['{"summary": ' + _json(summary), *rest]) + "\n}\n"
 
 
-_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=str).encode
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=str).encode
+
+
+def _json(value: Any) -> str:
+    quick = native.json_of(value)
+    return _encode(value) if quick is None else quick.decode()
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
