@@ -4,14 +4,17 @@ import base64
 import html
 import json
 import shlex
+import sys
 from threading import Thread
 from urllib.parse import quote, quote_plus
 
+import pydantic_core  # noqa: F401 - loaded by the first step type in a run
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cleanslate import native
 from cleanslate.model import SourceText
 from cleanslate.redaction import MASK, Secrets, looks_secret
 from tests.laws import examples
@@ -323,3 +326,43 @@ def test_more_texts_than_are_remembered_are_redacted_all_the_same():
     secrets.add("hidden-7")
     for _ in range(2):
         assert MASK == secrets.redact(["hidden-7", *(f"text {number}" for number in range(6000))])[0]
+
+
+@settings(max_examples=100, deadline=None)
+@given(secret=secrets_, before=around, after=around, cut=st.integers(0, 40))
+def test_where_a_secret_is_masked_its_json_was_seen_to_hold_it(secret, before, after, cut):
+    """Events are searched as JSON first; those that cannot hold a secret are not looked at value by value."""
+    secrets = Secrets()
+    secrets.add(secret)
+    missed = []
+    for name, encode in ENCODINGS.items():
+        carried = encode(secret)
+        for text in (f"{before}{carried}{after}", f"{before}{carried[:cut]}", f"{carried[cut:]}{after}"):
+            for value in ({"stdout": text}, {text: 1}, [f"...{carried[cut:]}", f"{carried[:cut]}... and so on"]):
+                written = native.json_of(value)
+                if secrets.redact(value) != value and written and not secrets.may_hold(written.decode()):
+                    missed.append((name, value))
+    assert [] == missed
+
+
+@pytest.mark.parametrize("number", [123456, 1234.56, 1e22, 1.2345e-7])
+def test_a_number_that_is_a_secret_is_seen_in_json(number):
+    secrets = Secrets()
+    secrets.add(str(number))
+    assert secrets.may_hold(native.json_of({"n": [number]}).decode())
+
+
+def test_json_without_a_secret_is_seen_to_hold_none():
+    secrets = Secrets()
+    secrets.add("Tr0ub4dor&3")
+    assert not secrets.may_hold(native.json_of({"stdout": "all is well", "n": 1.5}).decode())
+
+
+@pytest.mark.parametrize("text", ["a Tr0ub4dor&3 b", "a Tr0ub4...", "nothing"])
+def test_masks_are_the_same_without_the_core(text, monkeypatch):
+    quick, slow = Secrets(), Secrets()
+    quick.add("Tr0ub4dor&3")
+    slow.add("Tr0ub4dor&3")
+    shown = quick.redact_text(text)
+    monkeypatch.delitem(sys.modules, "pydantic_core")
+    assert shown == slow.redact_text(text)
