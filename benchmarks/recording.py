@@ -81,10 +81,11 @@ def many_runs(folder: Path, like: Path) -> None:
     facts = json.loads((like / "run.json").read_text())
     facts.pop("summary")
     for number in range(RUNS):
-        run_id = f"2026{number // 900 + 1:02d}01-{number:06d}-restart-eagle3-{number:04x}"
+        at = 1.79e9 + number * 600
+        run_id = time.strftime("%Y%m%d-%H%M%S", time.localtime(at)) + f"-restart-eagle3-{number:04x}"
         (folder / run_id).mkdir(parents=True)
         outcome = "failed" if number % 50 == 0 else "ok"
-        text = facts_text({**facts, "id": run_id, "started_at": 1.79e9 + number * 60, "outcome": outcome})
+        text = facts_text({**facts, "id": run_id, "started_at": at, "outcome": outcome})
         (folder / run_id / "run.json").write_text(text)
 
 

@@ -57,7 +57,7 @@ def _detached(options: PlayOptions, settings: Settings, loaded: Loaded) -> int:
 
     if options.step or options.ask_pass or options.ask_become_pass:
         raise InputError("a run in the background cannot ask anybody", fix="leave out --step, --ask-pass, ...")
-    run_id = new_run_id(loaded.playbook.path.stem)
+    run_id = new_run_id(loaded.playbook.path.stem, settings.runs)
     return detach(settings.runs, run_id, lambda: run_loaded(options, settings, loaded, run_id=run_id))
 
 
@@ -83,7 +83,7 @@ def run_loaded(
     from cleanslate.runner.settings import LeaseWish, RunSettings
 
     wait = seconds_of(options.wait)
-    run_id = run_id or new_run_id(loaded.playbook.path.stem)
+    run_id = run_id or new_run_id(loaded.playbook.path.stem, settings.runs)
     asker = Asker()
     become_password = asker.become_password(loaded.secrets) if options.ask_become_pass else None
     connection_vars = connection_variables(options, loaded.secrets)
@@ -226,8 +226,10 @@ def _holder(run_id: str, facts: dict[str, Any]) -> dict[str, Any]:
 
 def _provenance(loaded: Loaded, options: PlayOptions, settings: Settings, user: str) -> Provenance:
     """What the record keeps of how the run was started."""
+    from cleanslate.record.order import place_of
     from cleanslate.record.provenance import provenance
 
+    now = time.time()
     loaded.secrets.learn(loaded.extra_vars)
     known = provenance(
         settings.root,
@@ -240,7 +242,8 @@ def _provenance(loaded: Loaded, options: PlayOptions, settings: Settings, user: 
     )
     known.facts = {
         "playbook": str(loaded.playbook.path),
-        "started_at": time.time(),
+        "started_at": now,
+        "order": place_of(settings.runs, now),
         "argv": ["rerun", settings.rerun_of] if settings.rerun_of else loaded.secrets.redact(sys.argv[1:]),
         "user": user,
         "controller": os.uname().nodename,

@@ -52,7 +52,7 @@ def _write(place: str, text: str) -> None:
 def _last_good(settings: Settings, folder: Path, facts: Mapping[str, Any]) -> LastGood | None:
     """The newest run of the same playbook before this one that went well, and how this one differs from it."""
     for run in walk_runs(settings.runs):
-        earlier = run.started_at < float(facts.get("started_at") or 0) and run.folder != folder
+        earlier = run.order < float(facts.get("order") or facts.get("started_at") or 0) and run.folder != folder
         if earlier and run.outcome == "ok" and not run.check and run.name == Path(str(facts["playbook"])).stem:
             found = compare(run.folder, folder, repository=settings.root)
             return LastGood(

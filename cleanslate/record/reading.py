@@ -5,19 +5,19 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from cleanslate.dataclass import dataclass
 from cleanslate.errors import InputError, suggest
 from cleanslate.model import Event
+from cleanslate.record.order import newest_first
 from cleanslate.record.outputs import put_back
 from cleanslate.record.writing import VERSION
 
 _HEAD = 2048  # bytes that are read for a list; a summary with the names of very many hosts does not fit
-_SECOND = len("20260131-221530")  # as an id begins; runs of one second are told apart by what they say themselves
 _OPENING = '{"summary": '
 _DECODER = json.JSONDecoder()
 _NUMBER, _LIST, _TEXT = (int, float, type(None)), (list, type(None)), (str, type(None))
@@ -61,6 +61,11 @@ class RunSummary:
     def started_at(self) -> float:
         """Seconds since the epoch."""
         return float(self.facts.get("started_at") or 0)
+
+    @property
+    def order(self) -> float:
+        """Where it stands among the others: when it started, unless a clock that was ahead made that another place."""
+        return float(self.facts.get("order") or self.started_at)
 
     @property
     def outcome(self) -> str | None:
@@ -120,25 +125,33 @@ def _like(pattern: str, *texts: str) -> bool:
 def list_runs(runs: Path, wanted: Wanted | None = None, *, count: int | None = None) -> list[RunSummary]:
     """Runs, the newest first; a folder that is no record is passed over. Stops reading at `count`."""
     wanted = wanted or Wanted()
-    found: list[RunSummary] = []
-    for run in walk_runs(runs):
-        if wanted.takes(run):
-            found.append(run)
-            if count is not None and len(found) >= count:
-                break
-    return found
+    if count is None:  # all are read, so they may as well be put in order afterwards, which is quicker
+        found = [run for run in _each(runs, _in_turn) if wanted.takes(run)]
+        return sorted(found, key=lambda run: run.order, reverse=True)
+    return list(islice((run for run in walk_runs(runs) if wanted.takes(run)), count))
 
 
 def walk_runs(runs: Path) -> Iterator[RunSummary]:
     """Every run, the newest first, each read when it is asked for."""
+    return _each(runs, lambda names, read: newest_first(names, read, lambda run: run.order))
+
+
+_Read = Callable[[str], RunSummary | None]
+
+
+def _in_turn(names: Iterable[str], read: _Read) -> Iterator[RunSummary]:
+    return (run for name in names if (run := read(name)) is not None)
+
+
+def _each(runs: Path, walk: Callable[[list[str], _Read], Iterator[RunSummary]]) -> Iterator[RunSummary]:
+    """What `walk` makes of the names of all runs, the highest first, and of a function that reads one."""
     if not runs.is_dir():
         return
     handle = os.open(runs, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        names = sorted(os.listdir(handle), reverse=True)  # noqa: PTH208 - relative to the open folder, for speed
-        for _, same_second in groupby(names, key=lambda name: name[:_SECOND]):
-            found = [one for name in same_second if (one := _summary(runs, name, handle)) is not None]
-            yield from sorted(found, key=lambda one: -one.started_at) if len(found) > 1 else found
+        names = [name for name in os.listdir(handle) if name[0] != "."]  # noqa: PTH208 - relative to the open folder
+        names.sort(reverse=True)
+        yield from walk(names, lambda name: _summary(runs, name, handle))
     finally:
         os.close(handle)
 
@@ -170,7 +183,10 @@ def _sound(runs: Path, name: str, facts: Any) -> RunSummary | None:
         return None
     get = facts.get
     sound = (
-        isinstance(get("started_at"), _NUMBER) and isinstance(get("hosts"), _LIST) and isinstance(get("outcome"), _TEXT)
+        isinstance(get("started_at"), _NUMBER)
+        and isinstance(get("order"), _NUMBER)
+        and isinstance(get("hosts"), _LIST)
+        and isinstance(get("outcome"), _TEXT)
     )
     return RunSummary(runs, name, facts) if sound else None
 

@@ -7,21 +7,22 @@ import json
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable, Mapping
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from cleanslate import native
 from cleanslate.errors import InputError
 from cleanslate.model import Event, event_line
+from cleanslate.record.order import place_of
 from cleanslate.record.outputs import LONG, Outputs
 
 VERSION = 1
 """The version of the record's form; readers refuse a higher one."""
 
 SUMMARY = (
-    *("id", "playbook", "started_at", "outcome", "exit_code", "seconds", "check"),
+    *("id", "playbook", "started_at", "order", "outcome", "exit_code", "seconds", "check"),
     *("user", "controller", "hosts", "rerun_of", "resume_of"),
 )
 """What lists show; it stands in the first line of run.json, so that a list need not read the rest."""
@@ -30,9 +31,12 @@ SUMMARY = (
 _MOST_KEPT = 20 * 1024**2  # bytes of diagnostics in one record
 
 
-def new_run_id(playbook: str, now: datetime | None = None) -> str:
-    """An id that sorts by time and names the playbook: 20260131-221530-restart-eagle3-3f9a."""
-    when = (now or datetime.now(timezone.utc)).astimezone().strftime("%Y%m%d-%H%M%S")
+def new_run_id(playbook: str, runs: Path) -> str:
+    """An id that sorts by local time and names the playbook: 20260131-221530-restart-eagle3-3f9a.
+
+    Its time is now, or that of the newest of `runs`, if the clock was ahead then: ids go on, whatever the clock does.
+    """
+    when = time.strftime("%Y%m%d-%H%M%S", time.localtime(place_of(runs, time.time())))
     name = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in playbook)[:40].strip("-")
     return f"{when}-{name or 'run'}-{os.urandom(2).hex()}"
 

@@ -18,6 +18,7 @@ from cleanslate.redaction import Secrets
 Listener = Callable[[Event], None]
 
 
+_EVEN: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
@@ -47,13 +48,22 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
+def _since_boot() -> float:
+    """Seconds that pass while the machine sleeps, too."""
+    return time.clock_gettime(_EVEN)
+
+
 class Bus:
-    """Hands each event to every listener, one at a time; secrets are redacted before any of them sees it."""
+    """Hands each event to every listener, one at a time; secrets are redacted before any of them sees it.
+
+    Events are told by the clock as it was when the run began, and evenly from then on: setting it moves none of them.
+    """
 
     def __init__(self, secrets: Secrets, listeners: Iterable[Listener]) -> None:
         self._secrets = secrets
         self._listeners = list(listeners)
         self._lock = threading.RLock()
+        self._booted = time.time() - _since_boot()
 
     def emit(self, kind: str, **data: Any) -> None:
         """Tell everybody that something happened; called from any thread."""
@@ -67,9 +77,9 @@ class Bus:
         text = native.json_of(data)
         if text is None or self._secrets.may_hold(text.decode()):
             return None
-        at = time.time()
+        at = self._booted + _since_boot()
         return Event(kind, native.read_json(text), at, b'{"at":%.4f,"kind":"%s",%s\n' % (at, kind.encode(), text[1:]))
 
     def _event(self, kind: str, data: dict[str, Any]) -> Event:
-        event = Event(kind, self._secrets.redact(data, plain))
+        event = Event(kind, self._secrets.redact(data, plain), self._booted + _since_boot())
         return replace(event, line=event_line(event))

@@ -125,9 +125,9 @@ def test_a_run_that_is_not_there_is_told_apart(tmp_path, wanted, said):
     assert said in str(refused.value)
 
 
-def test_ids_sort_by_time_and_name_the_playbook():
+def test_ids_sort_by_time_and_name_the_playbook(tmp_path):
     """Odd characters of a playbook's name do not get into a folder's name."""
-    run_id = new_run_id("../we ird\n")
+    run_id = new_run_id("../we ird\n", tmp_path)
     assert run_id.split("-", 2)[2].startswith("we-ird-")
     assert "/" not in run_id
 
