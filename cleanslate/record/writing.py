@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cleanslate import native
 from cleanslate.errors import InputError
 from cleanslate.model import Event, event_line
 from cleanslate.record.order import place_of
@@ -164,12 +163,7 @@ def facts_text(facts: Mapping[str, Any]) -> str:
     return ",\n".join(['{"summary": ' + _json(summary), *rest]) + "\n}\n"
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=str).encode
-
-
-def _json(value: Any) -> str:
-    quick = native.json_of(value)
-    return _encode(value) if quick is None else quick.decode()
+_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, default=str).encode  # blanks and all: people read it
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
