@@ -7,11 +7,12 @@ from datetime import date
 
 import pydantic_core  # noqa: F401 - loaded by the first step type in a run
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cleanslate import native
 from cleanslate.model import SourceMap, SourceText
+from tests.laws import examples
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 plain = st.recursive(
@@ -30,7 +31,7 @@ def test_every_character_is_written_as_python_writes_it():
     assert compact(characters) == native.json_of(characters).decode()
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(plain)
 def test_what_is_written_reads_back_the_same(value):
     assert value == native.read_json(native.json_of([value]))[0]
@@ -58,13 +59,14 @@ def test_until_the_core_is_loaded_there_is_no_quick_way(monkeypatch):
     assert (None, None) == (native.json_of({}), native.finder(["word"]))
 
 
+@examples(100)
 @given(st.floats())
 def test_a_number_that_the_core_writes_otherwise_may_always_hold_a_word(number):
     text = native.json_of([number]).decode()
     assert text == f"[{number!r}]" or native.finder(["word"])(text)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(texts, st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1))
 def test_a_word_is_found_wherever_it_is(text, words):
     found = native.finder(words)

@@ -328,7 +328,7 @@ def test_more_texts_than_are_remembered_are_redacted_all_the_same():
         assert MASK == secrets.redact(["hidden-7", *(f"text {number}" for number in range(6000))])[0]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(secret=secrets_, before=around, after=around, cut=st.integers(0, 40))
 def test_where_a_secret_is_masked_its_json_was_seen_to_hold_it(secret, before, after, cut):
     """Events are searched as JSON first; those that cannot hold a secret are not looked at value by value."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import date
 from datetime import time as clock
 from pathlib import PurePath
@@ -74,12 +73,12 @@ class Bus:
 
     def _quick(self, kind: str, data: dict[str, Any]) -> Event | None:
         """The event of plain data in which no secret is: written first, searched once, and read back as a copy."""
-        text = native.json_of(data)
+        text = native.json_of(data) if data else None
         if text is None or self._secrets.may_hold(text.decode()):
             return None
         at = self._booted + _since_boot()
         return Event(kind, native.read_json(text), at, b'{"at":%.4f,"kind":"%s",%s\n' % (at, kind.encode(), text[1:]))
 
     def _event(self, kind: str, data: dict[str, Any]) -> Event:
-        event = Event(kind, self._secrets.redact(data, plain), self._booted + _since_boot())
-        return replace(event, line=event_line(event))
+        at, told = self._booted + _since_boot(), self._secrets.redact(data, plain)
+        return Event(kind, told, at, event_line(Event(kind, told, at)))

@@ -26,6 +26,7 @@ def told(request, monkeypatch):
 NUMBERS = {"step": 1, "host": "a", "facts": {"n": 0.5, "none": None}}
 TEMPLATE = LazyMap({"a": SourceText("{{ b }}")}, lambda _: "rendered")
 CASES = {
+    "nothing": ({}, {}),
     "plain": (NUMBERS, NUMBERS),
     "tuples": ({"position": (0, 1), "hosts": ["a"]}, {"position": [0, 1], "hosts": ["a"]}),
     "names that are no texts": (
