@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterable
 from typing import Any
 
 from paramiko.config import SSHConfig
@@ -11,7 +12,17 @@ _PATIENCE = 10.0  # seconds for a command of `Match exec`
 
 
 class OpenSshConfig(SSHConfig):
-    """The library's, but for the commands of `Match exec`: it would read our terminal for them, and wait for ever."""
+    """The library's, but for two things. Commands of `Match exec` do not read our terminal, and wait for ever. And the
+    resolver is asked for this machine's full name, which takes as long as DNS likes, only where a `%l` wants it.
+    """
+
+    def parse(self, file_obj: Iterable[str]) -> None:
+        """Take the text of a configuration."""
+        lines = list(file_obj)
+        if not any("%l" in line for line in lines):
+            known = self.TOKENS_BY_CONFIG_KEY
+            self.TOKENS_BY_CONFIG_KEY = {key: [one for one in tokens if one != "%l"] for key, tokens in known.items()}
+        super().parse(lines)
 
     def _does_match(
         self, match_list: list[dict[str, Any]], host: str, canonical: bool, final: bool, options: dict[str, Any]

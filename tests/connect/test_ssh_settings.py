@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import socket
 import subprocess
 from pathlib import Path
 
@@ -47,6 +48,18 @@ def test_the_configuration_is_read(configure, own_home):
     assert (5.0, 7.0, "known", True, "accept-new") == (
         found.alive_interval, found.connect_timeout, found.known_name, found.identities_only, found.strict,
     )  # fmt: skip
+
+
+def test_the_resolver_is_asked_only_for_a_full_name_that_is_wanted(configure, own_home, monkeypatch):
+    """Each key file would cost a question to DNS, and as long as that takes."""
+    asked = []
+    monkeypatch.setattr(socket, "getfqdn", lambda *_: asked.append(1) or "here.example")
+    configure("Host *\n  IdentityFile ~/.ssh/%h-%u\n")
+    assert (own_home / f".ssh/web-{getpass.getuser()}",) == settings_of(Address("web")).identity_files
+    assert [] == asked
+    configure("Host *\n  IdentityFile ~/.ssh/%l\n")
+    assert (own_home / ".ssh/here.example",) == settings_of(Address("web")).identity_files
+    assert [1] == asked
 
 
 def test_variables_win_over_options_and_those_over_the_configuration(configure):
