@@ -374,3 +374,41 @@ def test_masks_are_the_same_without_the_core(text, monkeypatch):
     shown = quick.redact_text(text)
     monkeypatch.delitem(sys.modules, "pydantic_core")
     assert shown == slow.redact_text(text)
+
+
+GAP = "... 1234 bytes cut ..."
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"all is Tr\n{GAP}\nof-it and well", f"all is {MASK}\n{GAP}\n{MASK} and well"),
+        (f"all is T\n{GAP}\nt and well", f"all is {MASK}\n{GAP}\n{MASK} and well"),
+        (f"all is Tr0ub4dor&3-and-\ufffd\n{GAP}\n\ufffd-of-it", f"all is {MASK}\n{GAP}\n{MASK}"),
+        (f"all is VHI\n{GAP}\n~", f"all is {MASK}\n{GAP}\n~"),
+        (f"all is\n{GAP}\nwell", f"all is\n{GAP}\nwell"),
+        (f"\n{GAP}\n", f"\n{GAP}\n"),
+        (f"of-it.\n{GAP}\nand Tr\n{GAP}\nof-it", f"of-it.\n{GAP}\nand {MASK}\n{GAP}\n{MASK}"),
+        ("a T, bytes cut ...", "a T, bytes cut ..."),
+    ],
+)
+def test_beside_a_gap_nothing_of_a_secret_is_left(text, shown):
+    """There it is known to be cut, so a single character is enough; base64 of it as well."""
+    secrets = Secrets()
+    secrets.add("Tr0ub4dor&3-and-more-of-it")
+    assert shown == secrets.redact_text(text)
+    assert shown.split("\n") == secrets.redact(text.split("\n"))
+    assert secrets.may_hold(native.json_of({"stdout_lines": text.split("\n")}).decode())
+
+
+@examples(60)
+@given(secret=secrets_, before=around, after=around, keep=st.integers(0, 40))
+def test_wherever_an_output_was_cut_nothing_of_a_secret_is_left(secret, before, after, keep):
+    """As far as it is not what the secret's surroundings say anyway."""
+    secrets = Secrets()
+    secrets.add(secret)
+    head, tail = secret[: min(keep, len(secret) - 1)], secret[-1:]
+    shown = secrets.redact_text(f"{before}{head}\n{GAP}\n{tail}{after}")
+    ending, beginning = shown.split(f"\n{GAP}\n")
+    assert not head or ending.endswith(MASK)
+    assert beginning.startswith(MASK)

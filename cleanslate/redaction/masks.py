@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from cleanslate import native
 from cleanslate.redaction.cut import MASK, SHORTEST_CUT, Cut, pattern_of, rests
 from cleanslate.redaction.forms import forms
+from cleanslate.redaction.gaps import GAP, Gaps
 
 _REMEMBERED = 80  # characters of a text that is worth remembering
 _MOST_REMEMBERED = 5000
@@ -39,12 +40,20 @@ class Masks:
         """The text with everything masked."""
         masked = self.known.get(text)
         if masked is None:
-            masked = self._pattern.sub(MASK, self._cut.mask(text)) if self.found(text) else str(text)
+            masked = self._masked(text) if self.found(text) else str(text)
             if len(text) <= _REMEMBERED:  # names of hosts, fields, steps: events say the same few again and again
                 if len(self.known) >= _MOST_REMEMBERED:
                     self.known.clear()
                 self.known[text] = masked
         return masked
+
+    def _masked(self, text: str) -> str:
+        return self._pattern.sub(MASK, self._cut.mask(self.gaps.mask(text)))
+
+    @functools.cached_property
+    def gaps(self) -> Gaps:
+        """Masks what is left of secrets beside what was cut out of an output."""
+        return Gaps(self._forms)
 
     @functools.cached_property
     def _cut(self) -> Cut:
@@ -52,15 +61,20 @@ class Masks:
 
     @functools.cached_property
     def _pattern(self) -> re.Pattern[str]:
-        return pattern_of({form for found in self._texts.values() for form in found})
+        return pattern_of(self._forms)
+
+    @property
+    def _forms(self) -> set[str]:
+        return {form for found in self._texts.values() for form in found}
 
 
 def _seeds(texts: Mapping[str, frozenset[str]]) -> Iterator[str]:
     """Short texts of which one at least is in every text, and in the JSON of every text, that is to be masked.
 
     The first characters of each form do: what is left of one that was cut off is known by no fewer. Of forms whose
-    beginning was cut off, the last ones do.
+    beginning was cut off, the last ones do. Beside a gap it may be a single one.
     """
+    yield GAP
     for secret, found in texts.items():
         for form in found:
             yield form[:SHORTEST_CUT]

@@ -87,28 +87,27 @@ class Secrets:
         """
         if not self._texts:
             return value if simple is None else simple(value)
-        return self._redacted(value, self._compiled().known, simple)
+        return self._redacted(value, self._compiled(), simple)
 
-    def _redacted(self, value: Any, known: Mapping[str, str], simple: Callable[[Any], Any] | None) -> Any:
-        """`known`: what texts became, most of an event's among them."""
-        kind = type(value)
+    def _redacted(self, value: Any, masks: Masks, simple: Callable[[Any], Any] | None) -> Any:
+        known, kind = masks.known, type(value)
         if kind is str:
             masked = known.get(value)
             return self.redact_text(value) if masked is None else masked
         if kind is dict:
             again, name = self._redacted, self._key if simple is None else self._name
-            return {known.get(key) or name(key): again(item, known, simple) for key, item in value.items()}
+            return {known.get(key) or name(key): again(item, masks, simple) for key, item in value.items()}
         if value is None or kind is bool:
             return value
         if kind is list or kind is tuple:
-            return [self._redacted(item, known, simple) for item in value]
+            return [self._redacted(item, masks, simple) for item in masks.gaps.mask_lines(value)]
         if kind is int or kind is float:
             shown = str(value)
             return value if (known.get(shown) or self.redact_text(shown)) == shown else MASK
         if simple is not None:
             plain = simple(value)
             if type(plain) is not kind:
-                return self._redacted(plain, known, simple)
+                return self._redacted(plain, masks, simple)
         return self._other(value)
 
     def _other(self, value: Any) -> Any:
@@ -119,7 +118,9 @@ class Secrets:
             return value if self.redact_text(shown) == shown else MASK
         if isinstance(value, Mapping):
             return {self._key(key): self.redact(item) for key, item in value.items()}
-        if isinstance(value, list | tuple | set | frozenset):
+        if isinstance(value, list | tuple):
+            return [self.redact(item) for item in self._compiled().gaps.mask_lines(value)]
+        if isinstance(value, set | frozenset):
             return [self.redact(item) for item in value]
         if isinstance(value, bytes):
             return self.redact_text(value.decode("utf-8", "replace"))

@@ -88,7 +88,9 @@ class World:
         with self._keeping:
             self._kept += 1
             file = f"diagnostics/{plain_name(run.host)}/{step}-{self._kept}-{plain_name(name)}"
-        self.bus.emit("host.kept", step=step, host=run.host, file=file, text=text[-_MOST_KEPT:])
+        self.bus.emit(
+            "host.kept", step=step, host=run.host, file=file, text=self.secrets.redact_text(text)[-_MOST_KEPT:]
+        )
 
     def retrying(self, run: StepRun, attempt: int, attempts: int, delay: float, result: Result) -> None:
         """A step is about to be tried again."""
@@ -100,7 +102,7 @@ class World:
             attempt=attempt,
             retries=attempts - 1,
             delay=delay,
-            text=text[:500],
+            text=self.secrets.redact_text(text)[:500],  # before it is cut, while secrets are whole
         )
 
     def item_finished(self, run: StepRun, label: str, result: Result) -> None:
