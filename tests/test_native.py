@@ -1,11 +1,11 @@
 """What the core writes is what Python writes, and what it does not find is not there."""
 
 import json
+import subprocess
 import sys
 from collections import Counter
 from datetime import date
 
-import pydantic_core  # noqa: F401 - loaded by the first step type in a run
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +14,7 @@ from cleanslate import native
 from cleanslate.model import SourceMap, SourceText
 from tests.laws import examples
 
+native.load()
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts,
@@ -55,7 +56,7 @@ def test_what_has_a_form_of_its_own_is_left_to_others(value):
 
 
 def test_until_the_core_is_loaded_there_is_no_quick_way(monkeypatch):
-    monkeypatch.delitem(sys.modules, "pydantic_core")
+    monkeypatch.delitem(sys.modules, "pydantic_core._pydantic_core")
     assert (None, None) == (native.json_of({}), native.finder(["word"]))
 
 
@@ -79,3 +80,20 @@ def test_a_word_that_is_nowhere_is_not_found():
 
 def test_of_a_text_that_is_no_unicode_nothing_is_certain():
     assert native.finder(["word"])("\ud800") is True
+
+
+def test_the_core_by_itself_is_the_one_that_pydantic_has():
+    """Whichever comes first."""
+    program = """
+import sys
+from cleanslate import native
+native.load()
+alone = native.json_of({"a": [1]}), "pydantic_core" in sys.modules
+from pydantic import BaseModel
+class Model(BaseModel):
+    number: int
+native.load()
+print(alone, Model(number="7"), native.json_of(Model(number="7").model_dump()))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ("(b'{\"a\":[1]}', False) number=7 b'{\"number\":7}'\n", "") == (done.stdout, done.stderr)

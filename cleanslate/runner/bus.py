@@ -17,6 +17,7 @@ from cleanslate.redaction import Secrets
 Listener = Callable[[Event], None]
 
 
+_MANY = 100  # events; a run that has had so many goes on, and earns the milliseconds that loading the quick way takes
 _EVEN: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
@@ -63,6 +64,7 @@ class Bus:
         self._listeners = list(listeners)
         self._lock = threading.RLock()
         self._booted = time.time() - _since_boot()
+        self._told = 0  # not quickly
 
     def emit(self, kind: str, **data: Any) -> None:
         """Tell everybody that something happened; called from any thread."""
@@ -80,5 +82,8 @@ class Bus:
         return Event(kind, native.read_json(text), at, b'{"at":%.4f,"kind":"%s",%s\n' % (at, kind.encode(), text[1:]))
 
     def _event(self, kind: str, data: dict[str, Any]) -> Event:
+        self._told += 1
+        if self._told == _MANY:
+            native.load()
         at, told = self._booted + _since_boot(), self._secrets.redact(data, plain)
         return Event(kind, told, at, event_line(Event(kind, told, at)))

@@ -4,9 +4,9 @@ import json
 import sys
 from datetime import date
 
-import pydantic_core  # noqa: F401 - loaded by the first step type in a run
 import pytest
 
+from cleanslate import native
 from cleanslate.model import Event, SourceText, event_line
 from cleanslate.redaction import MASK, Secrets
 from cleanslate.render.lazy import LazyMap
@@ -16,8 +16,9 @@ from cleanslate.runner.bus import Bus
 @pytest.fixture(params=["with the core", "without it"])
 def told(request, monkeypatch):
     """A bus with one secret, and the events that it tells."""
+    native.load()
     if request.param == "without it":
-        monkeypatch.delitem(sys.modules, "pydantic_core")
+        monkeypatch.delitem(sys.modules, "pydantic_core._pydantic_core")
     secrets, events = Secrets(), []
     secrets.add("Tr0ub4dor&3")
     return Bus(secrets, [events.append]), events
@@ -75,3 +76,15 @@ def test_what_changes_later_does_not_change_the_event(told):
 def test_an_event_that_came_without_its_line_gets_one():
     event = Event("some.thing", {"text": "ü"}, 5.00001)
     assert '{"at":5.0,"kind":"some.thing","text":"ü"}\n'.encode() == event_line(event)
+
+
+def test_a_run_that_goes_on_is_told_quickly(monkeypatch):
+    """Its first events are told the long way, and none differs."""
+    monkeypatch.delitem(sys.modules, "pydantic_core._pydantic_core", raising=False)
+    events = []
+    bus = Bus(Secrets(), [events.append])
+    for number in range(200):
+        bus.emit("some.thing", number=number, text="ü")
+    assert native.json_of({}) == b"{}"
+    assert [{"number": number, "text": "ü"} for number in range(200)] == [event.data for event in events]
+    assert list(range(200)) == [json.loads(event_line(event))["number"] for event in events]
