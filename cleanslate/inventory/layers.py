@@ -38,19 +38,21 @@ def host_layers(
 def folders_of(inventory: Inventory, playbook_dir: Path | None) -> tuple[str, ...]:
     """The folders beside which variable files lie: those of the sources, then the playbook's (perhaps one again)."""
     place = ("folders", str(playbook_dir), len(inventory.sources))
-    known: tuple[str, ...] | None = inventory.cache.get(place)
+    cache = inventory.cache
+    known: tuple[str, ...] | None = cache.get(place)
     if known is None:
         # abspath and not resolve: files lie beside a link, not beside what it points to
         beside = [os.path.abspath(source if source.is_dir() else source.parent) for source in inventory.sources]  # noqa: PTH100
         playbook = [os.path.abspath(playbook_dir)] if playbook_dir else []  # noqa: PTH100
-        known = inventory.cache[place] = (*dict.fromkeys(beside), *playbook)
+        known = cache[place] = (*dict.fromkeys(beside), *playbook)
     return known
 
 
 def _of_groups(inventory: Inventory, host: Host, folders: tuple[str, ...], vault: Decrypt | None) -> tuple[Layer, ...]:
     """What a host has from its groups; the same for all hosts of the same groups, so worked out once for them."""
     place = ("group layers", folders, tuple(host.groups))
-    known: tuple[Layer, ...] | None = inventory.cache.get(place)
+    cache = inventory.cache
+    known: tuple[Layer, ...] | None = cache.get(place)
     if known is None:
         groups = groups_of(inventory, host)
         layers = _own_of_groups(inventory, groups)
@@ -59,7 +61,7 @@ def _of_groups(inventory: Inventory, host: Host, folders: tuple[str, ...], vault
         for folder in folders:
             for group in groups:
                 layers.extend(file_layers(inventory, f"{folder}/group_vars", group.name, vault))
-        known = inventory.cache[place] = tuple(layers)
+        known = cache[place] = tuple(layers)
     return known
 
 

@@ -24,9 +24,10 @@ def members(inventory: Inventory, group: str) -> list[str]:
 
 def all_members(inventory: Inventory) -> dict[str, list[str]]:
     """Each group with all of its hosts: what playbooks read as `groups`. Worked out once, until something is added."""
-    known: dict[str, list[str]] | None = inventory.cache.get(("members",))
+    cache = inventory.cache
+    known: dict[str, list[str]] | None = cache.get(("members",))
     if known is None:
-        known = inventory.cache["members",] = {group: members(inventory, group) for group in inventory.groups}
+        known = cache["members",] = {group: members(inventory, group) for group in list(inventory.groups)}
     return known
 
 
@@ -50,26 +51,31 @@ def groups_of(inventory: Inventory, host: Host) -> list[Group]:
 
 
 def forget_structure(inventory: Inventory) -> None:
-    """Drop what was worked out from hosts and groups; what was read from files stays."""
-    kept = {place: known for place, known in inventory.cache.items() if place[0] in ("files", "names")}
-    inventory.cache.clear()
-    inventory.cache.update(kept)
+    """Drop what was worked out from hosts and groups; what was read from files stays.
+
+    The cache is another one afterwards: a thread that still works something out keeps it in the old one, where nobody
+    looks any more, so that what it saw of a change half made is not believed later.
+    """
+    before = dict(inventory.cache)
+    inventory.cache = {place: known for place, known in before.items() if place[0] in ("files", "names")}
 
 
 def set_depths(inventory: Inventory) -> None:
     """Work out each group's parents and its depth, the longest way down from `all`; there are no circles."""
     groups = inventory.groups
-    for group in groups.values():
-        group.parents, group.depth = [], 0
+    parents: dict[str, list[str]] = {name: [] for name in groups}
     for parent in groups.values():
         for name in parent.children:
-            groups[name].parents.append(parent.name)
-    waiting = {name: len(group.parents) for name, group in groups.items()}
+            parents[name].append(parent.name)
+    depths = dict.fromkeys(groups, 0)
+    waiting = {name: len(above) for name, above in parents.items()}
     ready = [name for name, above in waiting.items() if not above]
     while ready:
-        parent = groups[ready.pop()]
-        for child in (groups[name] for name in parent.children):
-            child.depth = max(child.depth, parent.depth + 1)
-            waiting[child.name] -= 1
-            if not waiting[child.name]:
-                ready.append(child.name)
+        name = ready.pop()
+        for child in groups[name].children:
+            depths[child] = max(depths[child], depths[name] + 1)
+            waiting[child] -= 1
+            if not waiting[child]:
+                ready.append(child)
+    for name, group in groups.items():  # at once, for whoever reads meanwhile
+        group.parents, group.depth = parents[name], depths[name]

@@ -42,9 +42,10 @@ def file_layers(inventory: Inventory, folder: str, name: str, vault: Decrypt | N
     if not any(name + suffix in names_in(inventory, folder) for suffix in SUFFIXES):
         return ()
     place = ("files", folder, name)
-    known: tuple[Layer, ...] | None = inventory.cache.get(place)
+    cache = inventory.cache
+    known: tuple[Layer, ...] | None = cache.get(place)
     if known is None:
-        known = inventory.cache[place] = _read(inventory, Path(folder), name, vault)
+        known = cache[place] = _read(inventory, Path(folder), name, vault)
     return known
 
 

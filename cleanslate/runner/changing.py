@@ -51,7 +51,7 @@ class InventoryChanges:
         before = set(variables.inventory.hosts)
         for name in ("hosts", "groups", "sources", "files", "warnings"):
             setattr(variables.inventory, name, getattr(found, name))
-        variables.inventory.cache.clear()
+        variables.inventory.cache = {}
         for asked in self._added:
             self._add(asked)
         self.gone = (self.gone | before) - set(variables.inventory.hosts)

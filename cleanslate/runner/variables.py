@@ -81,17 +81,16 @@ class VariableWorld:
     def enter(self, play: Play) -> None:
         """A play begins: the folder of its playbook (an imported one may lie elsewhere) has its variables and files."""
         if play.playbook.parent != self.playbook.parent:
-            self._inventory_layers.clear()
-            self._places.clear()
+            self.forget_inventory()
         self.playbook = play.playbook
 
-    def forget_inventory(self, name: str | None = None) -> None:
-        """The inventory has changed (add_host, group_by, refresh_inventory): compose its layers anew."""
-        self._places.clear()
-        if name is None:
-            self._inventory_layers.clear()
-        else:
-            self._inventory_layers.pop(name, None)
+    def forget_inventory(self) -> None:
+        """The inventory has changed (add_host, group_by, refresh_inventory): compose its layers anew.
+
+        In new maps: what another thread composes just now of the inventory as it was goes into the old ones.
+        """
+        self._places = {}
+        self._inventory_layers = {}
 
     def learn_secrets(self, values: Mapping[str, Any]) -> None:
         """Redact what stands under names that look secret; the same mapping is looked at once."""
@@ -139,12 +138,13 @@ class VariableWorld:
 
     def inventory_layers(self, name: str) -> Layers:
         """A host's variables from the inventory's sources, lowest first."""
-        if name not in self._inventory_layers:
+        kept = self._inventory_layers
+        if name not in kept:
             found = host_layers(self.inventory, name, playbook_dir=self.playbook.parent, vault=self.settings.decrypt)
-            self._inventory_layers[name] = [layer.values for layer in found]
+            kept[name] = [layer.values for layer in found]
             for layer in found:
                 self.learn_secrets(layer.values)
-        return self._inventory_layers[name]
+        return kept[name]
 
     def of_host(self, name: str) -> Variables:
         """A host's variables without any play's: what `hostvars[name]` shows."""
@@ -210,15 +210,16 @@ class VariableWorld:
 
     def _place(self, state: HostState) -> dict[str, Any]:
         """What the run knows of a host, whatever the play and step."""
-        if state.name not in self._places:
-            self._places[state.name] = {
+        kept = self._places
+        if state.name not in kept:
+            kept[state.name] = {
                 **self._run_info,
                 **inventory_variables(self.inventory, state.name),
                 "hostvars": HostVars(self),
                 "playbook_dir": str(self.playbook.parent.resolve()),
                 "omit": OMIT,
             }
-        return self._places[state.name]
+        return kept[state.name]
 
 
 def load_vars_files(scope: PlayScope, name: str, world: VariableWorld) -> Layers:

@@ -1,9 +1,13 @@
 """Hosts and groups that a run adds."""
 
+import sys
+import threading
+
 import pytest
 
 from cleanslate.errors import InputError
-from cleanslate.inventory import add_host, all_members, host_layers, match_hosts
+from cleanslate.inventory import add_host, all_members, host_layers, match_hosts, tree
+from cleanslate.inventory.tree import groups_of
 
 
 def test_an_added_host_is_in_its_groups_and_has_their_variables(written):
@@ -49,3 +53,42 @@ def test_a_circle_of_groups_is_refused(written):
     with pytest.raises(InputError, match="in a circle: a > b > a"):
         add_host(inventory, "h", ["a"], ["b"])
     assert ["h"] == match_hosts("a", inventory)
+
+
+def test_what_is_worked_out_during_a_change_is_not_believed_later(written, monkeypatch):
+    """Hosts run in threads: one reads the groups while another one is given more."""
+    inventory = written.load(files={"hosts.ini": "[g]\nh\n"})
+    members, changes = tree.members, [("n", ["new"])]
+
+    def meanwhile(given, group):
+        found = members(given, group)
+        while changes:
+            add_host(given, *changes.pop())
+        return found
+
+    monkeypatch.setattr(tree, "members", meanwhile)
+    assert "new" not in all_members(inventory)
+    assert ["n"] == all_members(inventory)["new"]
+
+
+def test_parents_are_there_all_the_time(written):
+    """Whoever looks while a group is added sees the old ones or the new ones, never none."""
+    inventory = written.load(files={"hosts.ini": "[g]\nh\n[top:children]\ng\n"})
+    seen, going = set(), threading.Event()
+
+    def look():
+        while not going.is_set():
+            seen.add(frozenset(group.name for group in groups_of(inventory, inventory.hosts["h"])))
+
+    looking = threading.Thread(target=look)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    looking.start()
+    try:
+        for number in range(300):
+            add_host(inventory, f"n{number}", [f"new{number}"], ["os"])
+    finally:
+        going.set()
+        looking.join()
+        sys.setswitchinterval(interval)
+    assert {frozenset({"g", "top"})} == seen
