@@ -51,13 +51,14 @@ def file_layers(inventory: Inventory, folder: str, name: str, vault: Decrypt | N
 
 def names_in(inventory: Inventory, folder: str) -> frozenset[str]:
     """The names of what lies in a folder; looked up once."""
-    names: frozenset[str] | None = inventory.cache.get(("names", folder))
+    cache = inventory.cache
+    names: frozenset[str] | None = cache.get(("names", folder))
     if names is None:
         try:
             names = frozenset(path.name for path in Path(folder).iterdir())
         except OSError:  # most inventories have no such folder
             names = frozenset()
-        inventory.cache["names", folder] = names
+        cache["names", folder] = names
     return names
 
 
