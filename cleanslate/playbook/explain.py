@@ -87,9 +87,11 @@ def no_type(entry: SourceMap) -> Said:
 
 def likely_type(unknown: list[Any], entry: SourceMap) -> Any:
     """Which of the unknown keys was meant as the step type: a full name, a near name, or the first with arguments."""
+    from cleanslate.modules.find import plausible
+
     words = [key for key in unknown if isinstance(key, str)]
     for key in words:
-        if key.count(".") >= 2 or unknown_name(key)[0].startswith("the step type"):
+        if key.count(".") >= 2 or plausible(key):
             return key
     names = known_names()
     keywords = [*STEP, *BLOCK]
