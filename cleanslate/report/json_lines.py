@@ -17,9 +17,9 @@ class JsonLines:
     def __call__(self, event: Event) -> None:
         """Write one event."""
         line = event_line(event)
-        self._stream.write(line.decode("ascii") if line.isascii() else _in_ascii(event))
+        self._stream.write(line.decode("ascii") if line.isascii() else _in_ascii(line))
         self._stream.flush()
 
 
-def _in_ascii(event: Event) -> str:
-    return json.dumps({"at": round(event.at, 4), "kind": event.kind, **event.data}, separators=(",", ":")) + "\n"
+def _in_ascii(line: bytes) -> str:
+    return json.dumps(json.loads(line), separators=(",", ":")) + "\n"

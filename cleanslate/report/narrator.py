@@ -198,10 +198,9 @@ class Narrator:
         result = data["result"]
         step = self.steps.get(data["step"], {})
         yield [("dim", "    step     "), ("", f"{step.get('name', '?')}  {_short_path(step.get('origin', ''))}")]
-        message = result.get("msg")
-        if message not in (None, "", "non-zero return code"):
-            text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
-            yield from _field("why", text, "failed")
+        reason = _reason(result)
+        if reason:
+            yield from _field("why", reason, "failed")
         elif result.get("failed_when_result") is True:
             yield from _field("why", "what failed_when says is true", "failed")
         command = result.get("cmd")
@@ -246,11 +245,19 @@ def progress_text(data: Mapping[str, Any]) -> str:
     return f"{data['host']}{item}  {data['text']}"
 
 
+def _reason(result: Mapping[str, Any]) -> str:
+    """What a failed step says of it; nothing where that is only that a command failed."""
+    message = result.get("msg")
+    if message in (None, "", "non-zero return code"):
+        return ""
+    return message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+
+
 def _in_one_line(result: Mapping[str, Any]) -> str:
     """What went wrong: what the step says, else how the command ended and its last word."""
-    message = result.get("msg")
-    if message not in (None, "", "non-zero return code"):
-        return _first_line(message if isinstance(message, str) else json.dumps(message, ensure_ascii=False))
+    reason = _reason(result)
+    if reason:
+        return _first_line(reason)
     if result.get("rc") in (None, 0):
         return ""
     last = str(result.get("stderr") or result.get("stdout") or "").strip().rpartition("\n")[2]
